@@ -1,0 +1,126 @@
+package es
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"tallyard/domain/fault"
+)
+
+// maxAttempts bounds how often a command is decided again after losing a race.
+const maxAttempts = 5
+
+// Outcome is what a command left behind on one aggregate.
+type Outcome[S any] struct {
+	State    S
+	Revision Revision
+	Position Position
+	// Changed is false when there was nothing to do; no event was written then.
+	Changed bool
+}
+
+// Decide is the pure core of a command: the state as it stands → the events
+// that follow, or the fault that refuses it. No events mean nothing changes.
+type Decide[S any] func(S) ([]Event, error)
+
+// Execute carries out a command on one aggregate: load, decide, append with
+// the revision that was read. When somebody else was faster it decides again
+// on what is there now, at most five times, then it is a CONFLICT. A command
+// that was carried out already, before a crash, is recognised by its id.
+func Execute[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggregate[S], id uuid.UUID, decide Decide[S]) (Outcome[S], error) {
+	stream := a.Stream(cmd.Tenant, id)
+	unlock, err := rt.locks.lock(ctx, stream.String())
+	if err != nil {
+		return Outcome[S]{}, err
+	}
+	defer unlock()
+
+	resumed := cmd.resumed
+	for attempt := range maxAttempts {
+		if attempt > 0 {
+			if err := jitter(ctx, attempt); err != nil {
+				return Outcome[S]{}, err
+			}
+		}
+		out, err := attemptOnce(ctx, rt, cmd, a, stream, resumed, decide)
+		if !errors.Is(err, ErrWrongRevision) {
+			return out, err
+		}
+		// The append may have been ours, its answer lost: look for it.
+		resumed = true
+	}
+	return Outcome[S]{}, fault.New(fault.Conflict, fault.CodeConflict,
+		"Others are changing this at the same moment; nothing was done, try again.")
+}
+
+func attemptOnce[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggregate[S], stream StreamID, resumed bool, decide Decide[S]) (Outcome[S], error) {
+	look := uuid.Nil
+	if resumed {
+		look = cmd.ID
+	}
+	l, err := load(ctx, rt, a, stream, look)
+	if err != nil {
+		return Outcome[S]{}, err
+	}
+	if l.seen != nil {
+		cmd.reached(l.seen.Position)
+		return Outcome[S]{State: l.State, Revision: l.Revision, Position: l.Position, Changed: true}, nil
+	}
+	events, err := decide(l.State)
+	if err != nil {
+		return Outcome[S]{State: l.State, Revision: l.Revision, Position: l.Position}, err
+	}
+	if len(events) == 0 {
+		cmd.reached(l.Position)
+		return Outcome[S]{State: l.State, Revision: l.Revision, Position: l.Position}, nil
+	}
+	written, envelopes, err := rt.append(ctx, cmd, stream, At(l.Revision), events)
+	if err != nil {
+		return Outcome[S]{}, err
+	}
+	for _, env := range envelopes {
+		l.apply(a, env)
+	}
+	l.Position = written.Position
+	keep(ctx, rt, a, stream, l)
+	return Outcome[S]{State: l.State, Revision: l.Revision, Position: l.Position, Changed: true}, nil
+}
+
+// append encodes and writes a command's events to one stream and returns them
+// as a reader of the log would see them.
+func (rt *Runtime) append(ctx context.Context, cmd Command, stream StreamID, expected Expected, events []Event) (Written, []Envelope, error) {
+	now := rt.Now()
+	raws := make([]Raw, len(events))
+	envelopes := make([]Envelope, len(events))
+	for i, e := range events {
+		meta := cmd.metadata(now, i)
+		raw, err := rt.Registry.Encode(e, meta)
+		if err != nil {
+			return Written{}, nil, err
+		}
+		raw.ID = cmd.eventID(stream, raw.Type, i)
+		raws[i] = raw
+		envelopes[i] = Envelope{ID: raw.ID, Name: raw.Type, Stream: stream, Meta: meta, Event: e}
+	}
+	written, err := rt.Log.Append(ctx, stream.String(), expected, raws...)
+	if err != nil {
+		return Written{}, nil, fmt.Errorf("append to %s: %w", stream, err)
+	}
+	first := written.Revision - Revision(len(events)) + 1
+	for i := range envelopes {
+		envelopes[i].Revision = first + Revision(i)
+		envelopes[i].Position = written.Position
+	}
+	cmd.reached(written.Position)
+	return written, envelopes, nil
+}
+
+// reached notes how far in the log the command's effects lie.
+func (c Command) reached(p Position) {
+	if c.track != nil && p > c.track.position {
+		c.track.position = p
+	}
+}
