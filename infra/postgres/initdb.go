@@ -78,6 +78,7 @@ func (c *Cluster) initdb(ctx context.Context, dir, ctype string) error {
 		"--locale=C", "--lc-ctype=" + ctype,
 		"--auth-local=peer", "--auth-host=reject",
 		"--no-instructions",
+		"--data-checksums", // a damaged page is an error, never a wrong answer
 	}
 	args = append(args, c.config.InitArgs...)
 	cmd := exec.Command(c.binaries.initdb(), args...) //nolint:gosec // G204: an installed server
