@@ -1,0 +1,156 @@
+package runner
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Placeholder stands in SQL for the schema of the generation that is meant.
+const Placeholder = "{g}"
+
+// Writer gathers the SQL that events make, so that a whole batch goes to
+// Postgres in one round trip. Nothing can be read through it.
+type Writer struct {
+	texts *texts
+	queue []statement
+	// open holds the inserts since the last Exec, by target, in order of arrival.
+	open []*rows
+}
+
+// statement is one queued statement, its text ready to run.
+type statement struct {
+	sql  string
+	args []any
+}
+
+// rows are plain inserts into the same columns of the same table.
+type rows struct {
+	table, columns string
+	width, count   int
+	args           []any
+}
+
+// Exec queues a statement. "{g}" in it is replaced by the generation's schema:
+//
+//	w.Exec(`UPDATE {g}.algorithms SET name = $2 WHERE id = $1`, id, name)
+//
+// Statements run in the order in which they were queued.
+func (w *Writer) Exec(sql string, args ...any) {
+	w.seal()
+	w.queue = append(w.queue, statement{w.texts.statement(sql), args})
+}
+
+// Insert queues one new row; columns are separated by commas:
+//
+//	w.Insert("audit_entries", "id, tenant, at", id, tenant, at)
+//
+// It is the fast way to add rows: inserts between two Execs are gathered by
+// table into statements of many rows. So they keep their order within a table,
+// and towards every Exec, but not among different tables.
+func (w *Writer) Insert(table, columns string, values ...any) {
+	for _, r := range w.open {
+		if r.table == table && r.columns == columns && r.width == len(values) {
+			r.args = append(r.args, values...)
+			r.count++
+			return
+		}
+	}
+	args := make([]any, len(values), max(8*len(values), 8))
+	copy(args, values)
+	w.open = append(w.open, &rows{table, columns, len(values), 1, args})
+}
+
+// chunks are the numbers of rows that one INSERT may have: few, so that the
+// prepared statements are few.
+var chunks = []int{128, 32, 8, 2, 1}
+
+// seal turns the gathered inserts into statements.
+func (w *Writer) seal() {
+	for _, r := range w.open {
+		rest := r.args
+		for _, n := range chunks {
+			for ; r.count >= n; r.count -= n {
+				w.queue = append(w.queue, statement{w.texts.insert(r.table, r.columns, r.width, n), rest[:n*r.width]})
+				rest = rest[n*r.width:]
+			}
+		}
+	}
+	w.open = w.open[:0]
+}
+
+// empty tells whether nothing was queued.
+func (w *Writer) empty() bool { return len(w.queue) == 0 && len(w.open) == 0 }
+
+// into adds what was queued to a batch.
+func (w *Writer) into(b *pgx.Batch) {
+	w.seal()
+	for _, s := range w.queue {
+		b.Queue(s.sql, s.args...)
+	}
+}
+
+// reset empties the writer for another use.
+func (w *Writer) reset() {
+	clear(w.queue)
+	w.queue, w.open = w.queue[:0], w.open[:0]
+}
+
+// texts remembers the finished text of each statement of a projection in a
+// generation. One goroutine at a time uses it.
+type texts struct {
+	schema string
+	known  map[string]string
+	rows   map[insertText]string
+}
+
+type insertText struct {
+	table, columns string
+	width, count   int
+}
+
+func newTexts(schema string) *texts {
+	return &texts{schema: schema, known: map[string]string{}, rows: map[insertText]string{}}
+}
+
+// maxTexts bounds what a projection that builds its SQL anew each time could pile up.
+const maxTexts = 2_000
+
+func (t *texts) statement(sql string) string {
+	if s, ok := t.known[sql]; ok {
+		return s
+	}
+	if len(t.known) >= maxTexts {
+		clear(t.known)
+	}
+	s := inSchema(sql, t.schema)
+	t.known[sql] = s
+	return s
+}
+
+func (t *texts) insert(table, columns string, width, count int) string {
+	key := insertText{table, columns, width, count}
+	if s, ok := t.rows[key]; ok {
+		return s
+	}
+	var b strings.Builder
+	b.WriteString("INSERT INTO " + t.schema + "." + table + " (" + columns + ") VALUES ")
+	for i := range count * width {
+		switch {
+		case i == 0:
+			b.WriteString("(")
+		case i%width == 0:
+			b.WriteString("), (")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString("$" + strconv.Itoa(i+1))
+	}
+	b.WriteString(")")
+	t.rows[key] = b.String()
+	return t.rows[key]
+}
+
+// inSchema puts a generation's schema into SQL.
+func inSchema(sql, schema string) string { return strings.ReplaceAll(sql, Placeholder, schema) }
