@@ -61,9 +61,9 @@ type Cluster struct {
 	restarts atomic.Int64
 
 	life     context.Context // ends with Stop
-	stopOnce sync.Once
 	stop     context.CancelFunc
 	finished chan struct{} // closed when the supervisor has ended
+	unlock   func() error
 }
 
 // StartCluster starts the cluster in cfg.Dir, making it if need be, and returns
@@ -101,6 +101,7 @@ func StartCluster(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", errors.Join(err, c.lock.Close()))
 	}
+	c.unlock = sync.OnceValue(c.lock.Close)
 	c.life, c.stop = context.WithCancel(context.Background())
 	go c.supervise(p, log)
 	return c, nil
@@ -164,14 +165,14 @@ func (c *Cluster) launch(ctx context.Context) (*process, *serverLog, error) {
 // StopTimeout, or ctx ends first, the server is ended at once, which costs a
 // recovery at the next start and no data.
 func (c *Cluster) Stop(ctx context.Context) error {
-	c.stopOnce.Do(c.stop)
+	c.stop()
 	select {
 	case <-c.finished:
 	case <-ctx.Done():
 		c.signalServer(syscall.SIGQUIT)
 		<-c.finished // bounded: end kills in the end
 	}
-	return c.lock.Close()
+	return c.unlock()
 }
 
 // signalServer signals the running server, if there is one.

@@ -123,6 +123,7 @@ func (l *Leader) connect(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, orDefault(l.Deadline, 5*time.Second))
 	defer cancel()
 	cfg := l.Pool.Config().ConnConfig.Copy()
+	cfg.Tracer = nil // looks are not what a count of statements is about
 	// The session idles between looks, for ever.
 	cfg.RuntimeParams["idle_session_timeout"] = "0"
 	return pgx.ConnectConfig(ctx, cfg)
