@@ -67,7 +67,7 @@ func attemptOnce[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggrega
 	}
 	if l.seen != nil {
 		cmd.reached(l.seen.Position)
-		return Outcome[S]{State: l.State, Revision: l.Revision, Position: l.Position, Changed: true}, nil
+		return Outcome[S]{State: l.State, Revision: l.seen.Revision, Position: l.seen.Position, Changed: true}, nil
 	}
 	events, err := decide(l.State)
 	if err != nil {
@@ -87,6 +87,22 @@ func attemptOnce[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggrega
 	l.Position = written.Position
 	keep(ctx, rt, a, stream, l)
 	return Outcome[S]{State: l.State, Revision: l.Revision, Position: l.Position, Changed: true}, nil
+}
+
+// Carried tells whether a command left its events on an aggregate before: a
+// handler that gathers facts asks it first, since facts that let the command
+// through the first time may be gone now. It only looks when the command was
+// begun before, so that it costs nothing otherwise.
+func Carried[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggregate[S], id uuid.UUID) (Outcome[S], bool, error) {
+	if !cmd.resumed {
+		return Outcome[S]{}, false, nil
+	}
+	l, err := load(ctx, rt, a, a.Stream(cmd.Tenant, id), cmd.ID)
+	if err != nil || l.seen == nil {
+		return Outcome[S]{}, false, err
+	}
+	cmd.reached(l.seen.Position)
+	return Outcome[S]{State: l.State, Revision: l.seen.Revision, Position: l.seen.Position, Changed: true}, true, nil
 }
 
 // append encodes and writes a command's events to one stream and returns them

@@ -1,0 +1,164 @@
+package algorithm
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"tallyard/domain/access"
+	"tallyard/domain/es"
+	"tallyard/domain/fault"
+	"tallyard/domain/patch"
+	"tallyard/domain/text"
+)
+
+// newVersion gathers what a new version is made of and checks all of it at
+// once: the input itself, the files, the published version it is based on.
+func (h *Handler) newVersion(ctx context.Context, g access.Grants, id, operation, owner uuid.UUID, name string, in VersionInput, named bool) (newVersion, error) {
+	var faults fault.List
+	if named {
+		clean, bad := text.Name.Clean(name, "name")
+		faults.Add(bad)
+		name = clean
+	}
+	label, bad := text.Label.Clean(in.Label, "label")
+	faults.Add(bad)
+	n := newVersion{id: id, operation: operation, label: label}
+
+	base, err := h.template(ctx, g, in.BasedOn)
+	if err := gather(&faults, err); err != nil {
+		return n, err
+	}
+	if base != nil {
+		n.settings, n.basedOn = base.v.Settings, base.origin()
+		n.settings.Description = ""
+	}
+	src, copyFrom, err := h.source(ctx, g.Tenant, owner, in.Source, base, name+"_"+label, len(faults) > 0)
+	if err := gather(&faults, err); err != nil {
+		return n, err
+	}
+	n.copyFrom = copyFrom
+	if src != nil {
+		in.Fields.Source = patch.To(*src)
+	}
+	faults = append(faults, in.Fields.clean()...)
+	if err := h.checkModel(ctx, g, in.Fields, &faults); err != nil {
+		return n, err
+	}
+	n.settings = in.Fields.Apply(n.settings)
+	if !hasFault(faults, "image") { // with a broken image the rest can't be judged
+		faults = append(faults, checkSettings(&n.settings)...)
+	}
+	return n, faults.Err()
+}
+
+// edit gathers what an edit changes.
+func (h *Handler) edit(ctx context.Context, g access.Grants, operation uuid.UUID, s State, v Version, in UpdateInput) (edit, error) {
+	e := edit{ref: in.VersionRef, operation: operation, expected: in.Expected}
+	var faults fault.List
+	base, err := h.template(ctx, g, in.BasedOn)
+	if err := gather(&faults, err); err != nil {
+		return e, err
+	}
+	if base != nil {
+		e.origin = base.origin()
+	}
+	if in.Source != nil || base != nil {
+		src, copyFrom, err := h.source(ctx, g.Tenant, s.Owner, in.Source, base, s.Name+"_"+v.Label, len(faults) > 0)
+		if err := gather(&faults, err); err != nil {
+			return e, err
+		}
+		e.copyFrom = copyFrom
+		if src != nil {
+			in.Fields.Source = patch.To(*src)
+		}
+	}
+	faults = append(faults, in.Fields.clean()...)
+	if err := h.checkModel(ctx, g, in.Fields, &faults); err != nil {
+		return e, err
+	}
+	e.fields = in.Fields
+	return e, faults.Err()
+}
+
+// template loads the published version that another one is made from.
+func (h *Handler) template(ctx context.Context, g access.Grants, ref *VersionRef) (*template, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	l, err := es.Load(ctx, h.Runtime, Aggregate, g.Tenant, ref.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	v, ok := l.State.Version(ref.Version)
+	if !ok || !g.Sees(l.State.Thing(v)) {
+		return nil, access.Missing().At("basedOnId")
+	}
+	if v.Status != Published {
+		return nil, fault.New(fault.State, fault.CodeInvalidState, "Only a published version can be the base of another one; publish it first.").At("basedOnId")
+	}
+	return &template{ref: *ref, state: l.State, v: v}, nil
+}
+
+// source resolves where the code comes from. With a published version that has
+// files and no source of one's own, those files are copied into the owner's
+// home as target (ALG-03); else nothing is copied.
+func (h *Handler) source(ctx context.Context, tenant, owner uuid.UUID, in *SourceInput, base *template, target string, broken bool) (*Source, uuid.UUID, error) {
+	switch {
+	case in != nil:
+		if faults := in.clean(); len(faults) > 0 {
+			return nil, uuid.Nil, faults
+		}
+		if in.Command != "" {
+			return &Source{Command: in.Command}, uuid.Nil, nil
+		}
+		script, err := h.Directories.Script(ctx, tenant, owner, in.Directory, in.Script)
+		if err != nil {
+			return nil, uuid.Nil, err
+		}
+		return &Source{Script: &script}, uuid.Nil, nil
+	case base == nil:
+		return nil, uuid.Nil, fault.New(fault.Invalid, fault.CodeRequired, "Give a script with its directory, a command, or a published version to start from.").At("source")
+	case base.v.Settings.Source.Script == nil || broken:
+		return &base.v.Settings.Source, uuid.Nil, nil
+	}
+	space, err := h.Directories.Free(ctx, tenant, owner, target)
+	if err != nil {
+		return nil, uuid.Nil, err
+	}
+	script := Script{Space: space, Directory: target, Script: base.v.Settings.Source.Script.Script}
+	return &Source{Script: &script}, base.v.ID, nil
+}
+
+func (h *Handler) checkModel(ctx context.Context, g access.Grants, f Fields, faults *fault.List) error {
+	if f.Model.Value == nil {
+		return nil
+	}
+	ok, err := h.Models.Model(ctx, g, *f.Model.Value)
+	if err == nil && !ok {
+		faults.Add(access.Missing().At("modelId"))
+	}
+	return err
+}
+
+// gather adds an error's faults to the list; other errors come back.
+func gather(list *fault.List, err error) error {
+	if err == nil {
+		return nil
+	}
+	faults, ok := fault.All(err)
+	if !ok {
+		return err
+	}
+	list.Add(faults...)
+	return nil
+}
+
+func hasFault(list fault.List, field string) bool {
+	for _, f := range list {
+		if len(f.Field) > 0 && f.Field[0] == field {
+			return true
+		}
+	}
+	return false
+}
