@@ -1,0 +1,210 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"tallyard/domain/access"
+	"tallyard/domain/es"
+	"tallyard/domain/fault"
+)
+
+// Files does the work on disk. Every call may be made again after a crash.
+type Files interface {
+	// MakeDirectory makes a directory and those above it; one that is there is fine.
+	MakeDirectory(ctx context.Context, tenant, space uuid.UUID, path Path) error
+	// Delete removes a file, or a directory with everything in it, and tells
+	// what it removed; nothing there is no error.
+	Delete(ctx context.Context, tenant, space uuid.UUID, path Path) (Deleted, error)
+}
+
+// Deleted is what a deletion removed.
+type Deleted struct{ Files, Bytes int64 }
+
+// Upload is a file that has arrived whole and is not in its place yet.
+type Upload struct {
+	Path      Path
+	SizeBytes int64
+	SHA256    string
+}
+
+// Handler carries out the commands on spaces.
+type Handler struct {
+	Runtime *es.Runtime
+	Access  access.Source
+	Files   Files
+}
+
+// Refs is what a command on a space answers from.
+type Refs struct {
+	Space uuid.UUID `json:"space"`
+	Path  string    `json:"path,omitempty"`
+}
+
+const maxBatch = 100
+
+// Load gives a space as it stands in the log; a missing one is no error, its
+// state does not Exist.
+func (h *Handler) Load(ctx context.Context, tenant, id uuid.UUID) (State, error) {
+	l, err := es.Load(ctx, h.Runtime, Aggregate, tenant, id)
+	return l.State, err
+}
+
+// Readable gives a space to a user who may read in it, and refuses others as
+// if it did not exist.
+func (h *Handler) Readable(ctx context.Context, tenant, user, id uuid.UUID) (State, error) {
+	return h.allowed(ctx, tenant, user, id, MustRead)
+}
+
+// Writable is [Handler.Readable] for who may change what the space holds.
+func (h *Handler) Writable(ctx context.Context, tenant, user, id uuid.UUID) (State, error) {
+	return h.allowed(ctx, tenant, user, id, MustWrite)
+}
+
+func (h *Handler) allowed(ctx context.Context, tenant, user, id uuid.UUID, rule func(access.Grants, State) error) (State, error) {
+	g, err := h.Access.Grants(ctx, tenant, user)
+	if err != nil {
+		return State{}, err
+	}
+	s, err := h.Load(ctx, tenant, id)
+	if err != nil {
+		return State{}, err
+	}
+	if err := rule(g, s); err != nil {
+		return State{}, err
+	}
+	return s, nil
+}
+
+// CreateDirectory is `createDirectory`. A directory that is there already is fine.
+func (h *Handler) CreateDirectory(ctx context.Context, cmd es.Command, space uuid.UUID, path string) (es.Result[Refs], error) {
+	return h.run(ctx, cmd, space, func(ctx context.Context, cmd es.Command) (Refs, error) {
+		p, err := parsePath(path, "path")
+		if err != nil {
+			return Refs{}, err
+		}
+		return h.change(ctx, cmd, space, CreateDirectory, p, func(ctx context.Context) (es.Event, error) {
+			err := h.Files.MakeDirectory(ctx, cmd.Tenant, space, p)
+			return DirectoryCreated{Path: p.String()}, err
+		})
+	})
+}
+
+// RecordUpload is the end of an upload: the request goes on record, place puts
+// the file that has arrived where it belongs, and that goes on record too.
+// The function place may be called again after a crash.
+func (h *Handler) RecordUpload(ctx context.Context, cmd es.Command, space uuid.UUID, u Upload, place func(context.Context) error) (es.Result[Refs], error) {
+	return h.run(ctx, cmd, space, func(ctx context.Context, cmd es.Command) (Refs, error) {
+		return h.change(ctx, cmd, space, UploadFile, u.Path, func(ctx context.Context) (es.Event, error) {
+			return FileUploaded{Path: u.Path.String(), SizeBytes: u.SizeBytes, SHA256: u.SHA256}, place(ctx)
+		})
+	})
+}
+
+// DeleteItem is what became of one path of a batch: Err holds faults, or is nil.
+type DeleteItem struct {
+	Path string
+	Err  error
+}
+
+// DeleteResult is the answer to a batch.
+type DeleteResult struct {
+	Items    []DeleteItem // in the order asked
+	Position es.Position
+	Replayed bool // every item was carried out earlier with the same key
+}
+
+// DeleteFiles is `deleteFiles`: each path succeeds or fails on its own. An
+// error that is no fault ends the batch; the same key goes on where it ended.
+func (h *Handler) DeleteFiles(ctx context.Context, cmd es.Command, space uuid.UUID, paths []string) (DeleteResult, error) {
+	if f := batchSize(len(paths)); f != nil {
+		// Through Run, so that the refusal is recorded like any other.
+		_, err := h.run(ctx, cmd, space, func(context.Context, es.Command) (Refs, error) { return Refs{}, f })
+		return DeleteResult{}, err
+	}
+	out := DeleteResult{Items: make([]DeleteItem, len(paths)), Replayed: true}
+	for i, path := range paths {
+		r, err := h.deleteOne(ctx, item(cmd, i), space, path, i)
+		if _, isFault := fault.All(err); err != nil && !isFault {
+			return out, fmt.Errorf("delete item %d: %w", i, err)
+		}
+		out.Items[i] = DeleteItem{Path: path, Err: err}
+		out.Position = max(out.Position, r.Position)
+		out.Replayed = out.Replayed && r.Replayed
+	}
+	return out, nil
+}
+
+func (h *Handler) deleteOne(ctx context.Context, cmd es.Command, space uuid.UUID, path string, i int) (es.Result[Refs], error) {
+	return h.run(ctx, cmd, space, func(ctx context.Context, cmd es.Command) (Refs, error) {
+		p, err := parsePath(path, "paths", strconv.Itoa(i))
+		if err != nil {
+			return Refs{}, err
+		}
+		return h.change(ctx, cmd, space, DeleteFiles, p, func(ctx context.Context) (es.Event, error) {
+			d, err := h.Files.Delete(ctx, cmd.Tenant, space, p)
+			return FilesDeleted{Path: p.String(), Files: d.Files, Bytes: d.Bytes}, err
+		})
+	})
+}
+
+func (h *Handler) run(ctx context.Context, cmd es.Command, space uuid.UUID, f func(context.Context, es.Command) (Refs, error)) (es.Result[Refs], error) {
+	cmd.Subject = es.Ref{Kind: Category, ID: space}
+	return es.Run(ctx, h.Runtime, cmd, f)
+}
+
+// change touches files between two events: see [ChangeRequested] for why.
+func (h *Handler) change(ctx context.Context, cmd es.Command, space uuid.UUID, kind ChangeKind, p Path, work func(context.Context) (es.Event, error)) (Refs, error) {
+	g, err := h.Access.Grants(ctx, cmd.Tenant, cmd.Actor.User)
+	if err != nil {
+		return Refs{}, err
+	}
+	refs := Refs{Space: space, Path: p.String()}
+	asked := ChangeRequested{Change: kind, Path: p.String()}
+	if _, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, space, request(g, asked)); err != nil {
+		return refs, err
+	}
+	done, err := work(ctx)
+	if err != nil {
+		return refs, err
+	}
+	// What is done goes on record even when the client has left meanwhile.
+	_, err = es.Execute(context.WithoutCancel(ctx), h.Runtime, part(cmd, "done"), Aggregate, space, record(done))
+	return refs, err
+}
+
+// part is a step of a command that appends to the same stream as another step:
+// with one id for both, the second would be taken for done once the first is.
+func part(cmd es.Command, step string) es.Command {
+	cmd.ID = uuid.NewSHA1(cmd.ID, []byte(step))
+	return cmd
+}
+
+// item is the command of one item of a batch: its key is key#index.
+func item(cmd es.Command, i int) es.Command {
+	if cmd.Key != "" {
+		cmd.Key += "#" + strconv.Itoa(i)
+	}
+	return part(cmd, strconv.Itoa(i))
+}
+
+func parsePath(text string, field ...string) (Path, error) {
+	p, f := ParsePath(text)
+	if f != nil {
+		return Root, f.At(field...)
+	}
+	return p, nil
+}
+
+func batchSize(n int) *fault.Fault {
+	switch {
+	case n == 0:
+		return fault.New(fault.Invalid, fault.CodeRequired, "Name at least one path.").At("paths")
+	case n > maxBatch:
+		return fault.New(fault.Invalid, fault.CodeTooMany, fmt.Sprintf("Name at most %d paths at once.", maxBatch)).At("paths")
+	}
+	return nil
+}
