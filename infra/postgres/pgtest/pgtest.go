@@ -143,7 +143,7 @@ func start() error {
 }
 
 func startLocked() error {
-	sweep()
+	sweep(time.Minute)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	dir, err := tempDir(dirPrefix)

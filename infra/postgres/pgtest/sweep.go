@@ -10,15 +10,16 @@ import (
 const dirPrefix = "tallyard-pgtest-"
 
 // sweep removes directories of test binaries that were killed: those whose
-// lock nobody holds any more. Their servers have ended with them.
-func sweep() {
+// lock nobody holds any more. Their servers have ended with them. A young one
+// is left alone: another binary may be making it just now.
+func sweep(age time.Duration) {
 	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*"))
 	if err != nil {
 		return // the pattern is well-formed
 	}
 	for _, dir := range dirs {
-		if fi, err := os.Lstat(dir); err != nil || !fi.IsDir() || time.Since(fi.ModTime()) < time.Minute {
-			continue // another binary may be making it just now
+		if fi, err := os.Lstat(dir); err != nil || !fi.IsDir() || time.Since(fi.ModTime()) < age {
+			continue
 		}
 		if unowned(filepath.Join(dir, "pg", "lock")) {
 			_ = os.RemoveAll(dir) // another sweeper may be at it too
