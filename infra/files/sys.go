@@ -1,0 +1,71 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stat is what is asked of a file, from the file itself and never through a link.
+type stat struct {
+	dir, regular, exec bool
+	size               int64
+	modified, changed  int64 // nanoseconds; changed is the inode's own time, which nobody can set
+	device, inode      uint64
+}
+
+func (s stat) modTime() time.Time { return time.Unix(0, s.modified) }
+
+// same tells whether two looks saw the same unchanged file.
+func (s stat) same(o stat) bool { return s == o }
+
+// sameFile tells whether two looks saw the same file, changed or not.
+func (s stat) sameFile(o stat) bool { return s.device == o.device && s.inode == o.inode }
+
+func statOf(st *unix.Stat_t) stat {
+	kind := uint32(st.Mode) & unix.S_IFMT
+	return stat{
+		dir:      kind == unix.S_IFDIR,
+		regular:  kind == unix.S_IFREG,
+		exec:     kind == unix.S_IFREG && uint32(st.Mode)&0o100 != 0,
+		size:     st.Size,
+		modified: st.Mtim.Nano(),
+		changed:  st.Ctim.Nano(),
+		device:   uint64(st.Dev), //nolint:gosec,unconvert // only compared for equality; the type differs by system
+		inode:    st.Ino,
+	}
+}
+
+// retry repeats a system call that a signal interrupted.
+func retry(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func statFile(f *os.File) (stat, error) {
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Fstat(int(f.Fd()), &st) }); err != nil {
+		return stat{}, &fs.PathError{Op: "fstat", Path: f.Name(), Err: err}
+	}
+	return statOf(&st), nil
+}
+
+// lock takes the file for this holder alone, across processes, or says that
+// somebody else has it. Closing the file gives it back, also after a crash.
+func lock(f *os.File) (held bool, err error) {
+	err = retry(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func isFull(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+}

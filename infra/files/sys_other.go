@@ -1,0 +1,20 @@
+//go:build !linux
+
+package files
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func cloneFile(_, _ *os.File) error { return errors.ErrUnsupported }
+
+func renameNew(from *dir, name string, to *dir, newName string) error {
+	return renameNewByLooking(from, name, to, newName)
+}
+
+func syncAround(d *dir) error {
+	return errors.Join(unix.Sync(), d.sync())
+}
