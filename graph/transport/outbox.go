@@ -1,0 +1,158 @@
+package transport
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// outbox is what waits to be written to a socket. It is bounded; whoever has
+// more to say waits, so that a slow client slows its own subscriptions and
+// nothing else. While it is not empty one goroutine writes it out, each
+// message under a deadline; a client that does not read loses its socket then.
+type outbox struct {
+	mu        sync.Mutex
+	frames    [][]byte
+	bytes     int
+	writing   bool
+	end       *CloseError // is sent last
+	deadline  time.Time   // for all that is left, once end is set
+	abandoned bool
+	room      chan struct{} // closed when there is room again; nil when nobody waits
+}
+
+// put adds a message, waiting for room. It returns false when the message will
+// not be sent: ctx or the socket has ended.
+func (o *outbox) put(ctx context.Context, s *socket, frame []byte) bool {
+	limits := &s.h.cfg.Limits
+	for {
+		o.mu.Lock()
+		if o.abandoned || o.end != nil || ctx.Err() != nil {
+			o.mu.Unlock()
+			return false
+		}
+		if len(o.frames) < limits.SocketQueue && (o.bytes == 0 || o.bytes+len(frame) <= limits.SocketQueueBytes) {
+			o.add(s, frame)
+			o.mu.Unlock()
+			return true
+		}
+		if o.room == nil {
+			o.room = make(chan struct{})
+		}
+		room := o.room
+		o.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// force adds a message of the protocol itself, which is small and comes at
+// most once per tick, without waiting.
+func (o *outbox) force(s *socket, frame []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.abandoned && o.end == nil {
+		o.add(s, frame)
+	}
+}
+
+func (o *outbox) add(s *socket, frame []byte) {
+	o.frames = append(o.frames, frame)
+	o.bytes += len(frame)
+	o.start(s)
+}
+
+func (o *outbox) start(s *socket) {
+	if !o.writing {
+		o.writing = true
+		s.h.work.Go(func() { o.write(s) })
+	}
+}
+
+// close lets nothing more in and ends the socket once the rest is written.
+func (o *outbox) close(s *socket, end *CloseError) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.abandoned || o.end != nil {
+		return
+	}
+	o.end = end
+	o.deadline = time.Now().Add(s.h.cfg.Limits.WriteTimeout)
+	o.wake()
+	o.start(s)
+}
+
+// abandon forgets what is left: the connection is gone.
+func (o *outbox) abandon() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.abandoned = true
+	o.frames, o.bytes = nil, 0
+	o.wake()
+}
+
+func (o *outbox) closing() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.end != nil || o.abandoned
+}
+
+func (o *outbox) wake() {
+	if o.room != nil {
+		close(o.room)
+		o.room = nil
+	}
+}
+
+// next takes the first message; without one it says how to go on.
+func (o *outbox) next(limit time.Duration) (frame []byte, deadline time.Time, end *CloseError) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.frames) == 0 {
+		o.frames = nil // an idle socket holds no queue
+		if o.end == nil || o.abandoned {
+			o.writing = false
+			return nil, time.Time{}, nil
+		}
+		return nil, time.Time{}, o.end
+	}
+	frame = o.frames[0]
+	o.frames[0] = nil
+	o.frames = o.frames[1:]
+	o.bytes -= len(frame)
+	o.wake()
+	if o.end != nil {
+		return frame, o.deadline, nil
+	}
+	return frame, time.Now().Add(limit), nil
+}
+
+// write empties the outbox.
+func (o *outbox) write(s *socket) {
+	for {
+		frame, deadline, end := o.next(s.h.cfg.Limits.WriteTimeout)
+		if frame == nil {
+			if end != nil {
+				// Waits a few seconds for the other side's close, at most.
+				_ = s.conn.Close(websocket.StatusCode(end.Code), shorten(end.Reason, maxCloseReason-len("…")))
+			}
+			return
+		}
+		ctx, cancel := context.WithDeadline(context.Background(), deadline)
+		err := s.conn.Write(ctx, websocket.MessageText, frame)
+		late := ctx.Err() != nil
+		cancel()
+		if err != nil {
+			if late {
+				s.h.metrics.slowClosed.Add(1)
+			}
+			s.drop()
+			return
+		}
+	}
+}
