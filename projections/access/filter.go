@@ -1,0 +1,77 @@
+// Package access holds who could see and do what, over time, and the filter
+// that every list goes through.
+package access
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"tallyard/domain/access"
+)
+
+// How far a thing reaches, as lists filter by it: its owner alone, the members
+// of its project, the whole tenant.
+const (
+	ReachOwner  = 0
+	ReachGroup  = 1
+	ReachGlobal = 2
+)
+
+// Reach is the number of a visibility.
+func Reach(v access.Visibility) int {
+	switch v {
+	case access.Global:
+		return ReachGlobal
+	case access.Group:
+		return ReachGroup
+	default:
+		return ReachOwner
+	}
+}
+
+// Filter cuts rows to what a viewer may see. It is made from the grants as they
+// stand in the log, so that a right taken away a moment ago counts.
+type Filter struct {
+	Tenant   uuid.UUID
+	User     uuid.UUID
+	All      bool
+	Projects []uuid.UUID
+}
+
+// FilterOf makes the filter of a viewer. Who is not active sees nothing: no row
+// has the nil user as owner, and no project is theirs.
+func FilterOf(g access.Grants) Filter {
+	f := Filter{Tenant: g.Tenant, User: g.User, All: g.ReadsAll(), Projects: g.ProjectIDs()}
+	if !g.Active {
+		f.Tenant, f.User = uuid.Max, uuid.Nil
+	}
+	if f.Projects == nil {
+		f.Projects = []uuid.UUID{}
+	}
+	return f
+}
+
+// Visible is the condition that lets the viewer's rows through. The table has
+// the columns tenant, project, owner and reach; the arguments are appended.
+func (f Filter) Visible(alias string, args []any) (string, []any) {
+	n := len(args)
+	args = append(args, f.Tenant)
+	if f.All {
+		return fmt.Sprintf("%s.tenant = $%d", alias, n+1), args
+	}
+	args = append(args, f.User, f.Projects)
+	return fmt.Sprintf("%[1]s.tenant = $%[2]d AND (%[1]s.owner = $%[3]d OR %[1]s.reach = 2 OR (%[1]s.reach = 1 AND %[1]s.project = ANY($%[4]d)))",
+		alias, n+1, n+2, n+3), args
+}
+
+// Owned is the condition for things that are their owner's alone.
+func (f Filter) Owned(alias string, args []any) (string, []any) {
+	n := len(args)
+	args = append(args, f.Tenant)
+	if f.All {
+		return fmt.Sprintf("%s.tenant = $%d", alias, n+1), args
+	}
+	args = append(args, f.User)
+	return fmt.Sprintf("%[1]s.tenant = $%[2]d AND %[1]s.owner = $%[3]d", alias, n+1, n+2), args
+}

@@ -1,0 +1,56 @@
+CREATE TABLE algorithms (
+    id         uuid        PRIMARY KEY,
+    tenant     uuid        NOT NULL,
+    project    uuid        NOT NULL,
+    owner      uuid        NOT NULL,
+    name       text        NOT NULL,
+    reach      smallint    NOT NULL, -- of the widest published version: 0 owner, 1 project, 2 tenant
+    changes    int         NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL
+);
+CREATE INDEX algorithms_updated ON algorithms (tenant, updated_at, id);
+CREATE INDEX algorithms_created ON algorithms (tenant, created_at, id);
+CREATE INDEX algorithms_name ON algorithms (tenant, name, id);
+CREATE INDEX algorithms_owner ON algorithms (tenant, owner, updated_at, id);
+
+CREATE TABLE algorithm_versions (
+    id           uuid        PRIMARY KEY,
+    algorithm    uuid        NOT NULL,
+    tenant       uuid        NOT NULL,
+    project      uuid        NOT NULL,
+    owner        uuid        NOT NULL,
+    name         text        NOT NULL, -- of the algorithm
+    label        text        NOT NULL,
+    status       text        NOT NULL,
+    problem      text        NOT NULL,
+    visibility   text,
+    wanted       text,
+    reach        smallint    NOT NULL,
+    settings     jsonb       NOT NULL,
+    based_on     jsonb,
+    operation    uuid,
+    before       text,
+    files        jsonb,
+    fingerprint  text        NOT NULL,
+    artefact     boolean     NOT NULL,
+    published_at timestamptz,
+    published_by uuid,
+    uses         jsonb       NOT NULL,
+    changes      int         NOT NULL,
+    created_at   timestamptz NOT NULL,
+    updated_at   timestamptz NOT NULL
+);
+CREATE INDEX algorithm_versions_algorithm ON algorithm_versions (algorithm, created_at, id);
+CREATE INDEX algorithm_versions_updated ON algorithm_versions (tenant, updated_at, id);
+CREATE INDEX algorithm_versions_created ON algorithm_versions (tenant, created_at, id);
+CREATE INDEX algorithm_versions_name ON algorithm_versions (tenant, name, id);
+CREATE INDEX algorithm_versions_source ON algorithm_versions ((settings #>> '{source,script,space}'));
+
+CREATE TABLE algorithm_favorites (
+    tenant    uuid NOT NULL,
+    user_id   uuid NOT NULL,
+    algorithm uuid NOT NULL,
+    since     timestamptz NOT NULL,
+    PRIMARY KEY (user_id, algorithm)
+);

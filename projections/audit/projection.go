@@ -1,0 +1,102 @@
+// Package audit is the read model of the audit: one entry per command that
+// changed something or was refused (AUD-01).
+package audit
+
+import (
+	_ "embed" // schema.sql
+	"slices"
+
+	"github.com/google/uuid"
+
+	"tallyard/domain/es"
+	"tallyard/projections/runner"
+)
+
+//go:embed schema.sql
+var schema string
+
+// Projection makes the table. It reads every category: an event that this
+// program does not know halts it rather than leave a hole in the audit.
+var Projection = runner.Projection{
+	Name:    "audit",
+	Version: 1,
+	Schema:  schema,
+	On: map[string]runner.Handler{
+		"refusals.command_refused.v1": onRefused,
+		"refusals.summarised.v1":      onSummarised,
+	},
+	Every: onEvent,
+}
+
+// plumbing are the categories of streams that are about how the platform
+// works, not about what somebody did.
+var plumbing = []string{es.NameCategory, es.CommandCategory, es.ProcessCategory, "installation"}
+
+// Outcome tells how a command ended.
+type Outcome string
+
+// Outcomes. A summary stands for refusals that were not recorded singly.
+const (
+	Done    Outcome = "DONE"
+	Refused Outcome = "REFUSED"
+	Summary Outcome = "REFUSED_REPEATEDLY"
+)
+
+// Recorded tells whether an event makes an audit entry or adds to one.
+func Recorded(e es.Envelope) bool { return !slices.Contains(plumbing, e.Stream.Category) }
+
+func onEvent(w *runner.Writer, e es.Envelope) error {
+	if !Recorded(e) {
+		return nil
+	}
+	changes := e.Event.Changes()
+	if changes == nil {
+		changes = []es.Change{}
+	}
+	write(w, e, Done, []es.StoredFault{}, changes)
+	return nil
+}
+
+func onRefused(w *runner.Writer, e es.Envelope) error {
+	ev := e.Event.(es.CommandRefused)
+	write(w, e, Refused, ev.Faults, []es.Change{})
+	return nil
+}
+
+func onSummarised(w *runner.Writer, e es.Envelope) error {
+	ev := e.Event.(es.RefusalsSummarised)
+	// The summary is about the actor whose stream it stands in, though the
+	// platform wrote it.
+	e.Meta.Actor = es.Actor{Kind: es.ActorUser, User: e.Root().ID}
+	write(w, e, Summary, []es.StoredFault{{Code: ev.Code}}, []es.Change{es.Set("refusals", ev.Count), es.Set("minute", ev.Minute)})
+	return nil
+}
+
+// write makes the command's entry; a further event of the same command adds to
+// it what it changed.
+func write(w *runner.Writer, e es.Envelope, outcome Outcome, faults []es.StoredFault, changes []es.Change) {
+	m, subject := e.Meta, e.Subject()
+	w.Exec(`INSERT INTO {g}.audit_entries (id, command, position, tenant, project, action, outcome, actor_kind, actor, token, part,
+			subject_kind, subject, subject_parent, request, correlation, causation, reason, faults, changes, events, at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, jsonb_build_array($21::text), $22)
+		ON CONFLICT (command) DO UPDATE SET changes = audit_entries.changes || EXCLUDED.changes, events = audit_entries.events || EXCLUDED.events`,
+		e.ID, m.Command, int64(e.Position), m.Tenant, optional(m.Project), m.Action, string(outcome), string(m.Actor.Kind), //nolint:gosec // positions stay below 2^63
+		optional(m.Actor.User), optional(m.Actor.Token), m.Actor.Part, subject.Kind, optional(subject.ID), optional(subject.Parent),
+		request(m.Request), optional(m.Correlation), optional(m.Causation), m.Reason, es.ValueOf(faults), es.ValueOf(changes), e.Name, m.Time)
+}
+
+// request is the request's id, which the API makes; nil for what had none.
+func request(id string) *uuid.UUID {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return nil
+	}
+	return &parsed
+}
+
+func optional(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+	return &id
+}

@@ -1,0 +1,192 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"tallyard/domain/es"
+	"tallyard/projections/page"
+	"tallyard/projections/runner"
+)
+
+// Queries reads the audit.
+type Queries struct{ Reader *runner.Reader }
+
+// Entry is one line of the audit.
+type Entry struct {
+	ID       uuid.UUID
+	Command  uuid.UUID
+	Position es.Position
+	Tenant   uuid.UUID
+	Project  *uuid.UUID
+	Action   string
+	Outcome  Outcome
+	Actor    es.Actor
+	Subject  es.Ref
+	Request  *uuid.UUID
+	Reason   string
+	Faults   []es.StoredFault
+	Changes  []es.Change
+	Events   []string
+	At       time.Time
+	// Address and UserAgent tell from where it came, as long as the tenant
+	// keeps that; empty afterwards and for what the platform did by itself.
+	Address, UserAgent string
+}
+
+// Key is the entry's place in the order of the log.
+func (e Entry) Key() page.Key {
+	return page.Key{Value: strconv.FormatUint(uint64(e.Position), 10), ID: e.ID}
+}
+
+// Filter cuts the audit.
+type Filter struct {
+	Tenant   uuid.UUID
+	Subject  uuid.UUID // entries about it or about something inside it
+	Actor    uuid.UUID
+	Project  uuid.UUID
+	Actions  []string
+	Outcomes []Outcome
+	From, To time.Time
+	Search   string
+	// Persons leaves out what the platform did by itself.
+	Persons bool
+}
+
+// Newest is the audit's order: newest first, by the log.
+func Newest(descending bool) page.Order {
+	return page.Order{Column: page.Column{SQL: "t.position", Cast: "bigint"}, IDColumn: "t.id", Descending: descending}
+}
+
+const columns = `t.id, t.command, t.position, t.tenant, t.project, t.action, t.outcome, t.actor_kind, t.actor, t.token, t.part,
+	t.subject_kind, t.subject, t.subject_parent, t.request, t.reason, t.faults, t.changes, t.events, t.at, o.address, o.user_agent`
+
+const tables = `{g}.audit_entries t LEFT JOIN tallyard.request_origins o ON o.request_id = t.request`
+
+// List gives a page of the audit.
+func (q Queries) List(ctx context.Context, f Filter, o page.Order, p page.Page) (page.Rows[Entry], error) {
+	where, args := f.where()
+	bound, tail, args := page.SQL(o, p, args)
+	rows, err := q.Reader.Query(ctx, "SELECT "+columns+" FROM "+tables+" WHERE "+where+" AND "+bound+" "+tail, args...)
+	if err != nil {
+		return page.Rows[Entry]{}, err
+	}
+	items, err := pgx.CollectRows(rows, scan)
+	return page.Cut(items, p), err
+}
+
+// Count counts what List would go through.
+func (q Queries) Count(ctx context.Context, f Filter) (int, error) {
+	where, args := f.where()
+	rows, err := q.Reader.Query(ctx, "SELECT count(*) FROM {g}.audit_entries t WHERE "+where, args...)
+	if err != nil {
+		return 0, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
+}
+
+// ByIDs gives entries of a tenant.
+func (q Queries) ByIDs(ctx context.Context, tenant uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]Entry, error) {
+	return q.by(ctx, "t.id", tenant, ids, func(e Entry) uuid.UUID { return e.ID })
+}
+
+// ByCommands gives the entries of commands of a tenant.
+func (q Queries) ByCommands(ctx context.Context, tenant uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]Entry, error) {
+	return q.by(ctx, "t.command", tenant, ids, func(e Entry) uuid.UUID { return e.Command })
+}
+
+func (q Queries) by(ctx context.Context, column string, tenant uuid.UUID, ids []uuid.UUID, key func(Entry) uuid.UUID) (map[uuid.UUID]Entry, error) {
+	rows, err := q.Reader.Query(ctx, "SELECT "+columns+" FROM "+tables+" WHERE t.tenant = $1 AND "+column+" = ANY($2)", tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	list, err := pgx.CollectRows(rows, scan)
+	m := make(map[uuid.UUID]Entry, len(list))
+	for _, e := range list {
+		m[key(e)] = e
+	}
+	return m, err
+}
+
+func (f Filter) where() (string, []any) {
+	args := []any{f.Tenant}
+	conds := []string{"t.tenant = $1"}
+	add := func(cond string, v any) {
+		args = append(args, v)
+		conds = append(conds, fmt.Sprintf(cond, len(args)))
+	}
+	if f.Subject != uuid.Nil {
+		add("(t.subject = $%[1]d OR t.subject_parent = $%[1]d)", f.Subject)
+	}
+	if f.Actor != uuid.Nil {
+		add("t.actor = $%d", f.Actor)
+	}
+	if f.Project != uuid.Nil {
+		add("t.project = $%d", f.Project)
+	}
+	if len(f.Actions) > 0 {
+		add("t.action = ANY($%d)", f.Actions)
+	}
+	if len(f.Outcomes) > 0 {
+		names := make([]string, len(f.Outcomes))
+		for i, o := range f.Outcomes {
+			names[i] = string(o)
+		}
+		add("t.outcome = ANY($%d)", names)
+	}
+	if !f.From.IsZero() {
+		add("t.at >= $%d", f.From)
+	}
+	if !f.To.IsZero() {
+		add("t.at < $%d", f.To)
+	}
+	if f.Persons {
+		conds = append(conds, "t.actor IS NOT NULL")
+	}
+	if f.Search != "" {
+		pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(f.Search) + "%"
+		add("(t.action ILIKE $%[1]d OR t.reason ILIKE $%[1]d OR t.changes::text ILIKE $%[1]d OR t.faults::text ILIKE $%[1]d)", pattern)
+	}
+	return strings.Join(conds, " AND "), args
+}
+
+func scan(row pgx.CollectableRow) (Entry, error) {
+	var (
+		e                              Entry
+		position                       int64
+		actor, token, subject, parent  *uuid.UUID
+		faults, changes, events        []byte
+		address, agent                 *string
+		actorKind, part, kind, outcome string
+	)
+	err := row.Scan(&e.ID, &e.Command, &position, &e.Tenant, &e.Project, &e.Action, &outcome, &actorKind, &actor, &token, &part,
+		&kind, &subject, &parent, &e.Request, &e.Reason, &faults, &changes, &events, &e.At, &address, &agent)
+	if err != nil {
+		return e, err
+	}
+	e.Position, e.Outcome, e.At = es.Position(position), Outcome(outcome), e.At.UTC() //nolint:gosec // written from a position
+	e.Actor = es.Actor{Kind: es.ActorKind(actorKind), User: value(actor), Token: value(token), Part: part}
+	e.Subject = es.Ref{Kind: kind, ID: value(subject), Parent: value(parent)}
+	e.Address, e.UserAgent = value(address), value(agent)
+	for data, into := range map[*[]byte]any{&faults: &e.Faults, &changes: &e.Changes, &events: &e.Events} {
+		if err := json.Unmarshal(*data, into); err != nil {
+			return e, fmt.Errorf("row of audit entry %s: %w", e.ID, err)
+		}
+	}
+	return e, nil
+}
+
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
