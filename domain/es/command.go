@@ -39,7 +39,10 @@ type Command struct {
 }
 
 // track gathers what a command did, across everything it appended to.
-type track struct{ position Position }
+type track struct {
+	position Position
+	names    []string
+}
 
 // idsPerCommand are drawn before a command is accepted, so that a command that
 // is finished after a crash makes the same things.

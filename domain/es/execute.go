@@ -66,6 +66,7 @@ func attemptOnce[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggrega
 		return Outcome[S]{}, err
 	}
 	if l.seen != nil {
+		cmd.wrote([]Envelope{*l.seen})
 		cmd.reached(l.seen.Position)
 		return Outcome[S]{State: l.State, Revision: l.seen.Revision, Position: l.seen.Position, Changed: true}, nil
 	}
@@ -101,6 +102,7 @@ func Carried[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggregate[S
 	if err != nil || l.seen == nil {
 		return Outcome[S]{}, false, err
 	}
+	cmd.wrote([]Envelope{*l.seen})
 	cmd.reached(l.seen.Position)
 	return Outcome[S]{State: l.State, Revision: l.seen.Revision, Position: l.seen.Position, Changed: true}, true, nil
 }
@@ -130,8 +132,19 @@ func (rt *Runtime) append(ctx context.Context, cmd Command, stream StreamID, exp
 		envelopes[i].Revision = first + Revision(i)
 		envelopes[i].Position = written.Position
 	}
+	cmd.wrote(envelopes)
 	cmd.reached(written.Position)
 	return written, envelopes, nil
+}
+
+// wrote notes the names of the command's events.
+func (c Command) wrote(envelopes []Envelope) {
+	if c.track == nil {
+		return
+	}
+	for _, e := range envelopes {
+		c.track.names = append(c.track.names, e.Name)
+	}
 }
 
 // reached notes how far in the log the command's effects lie.

@@ -28,6 +28,7 @@ func (CommandAccepted) Changes() []Change { return nil }
 type CommandCompleted struct {
 	Refs     json.RawMessage `json:"refs,omitempty"`
 	Position Position        `json:"position,string"` // a hint for read-your-writes, void after a copy of the log
+	Events   []string        `json:"events,omitempty"`
 	Faults   []StoredFault   `json:"faults,omitempty"`
 }
 
@@ -83,6 +84,7 @@ type Result[R any] struct {
 	Refs     R
 	Command  uuid.UUID
 	Position Position // StartPosition: nothing was written
+	Events   []string // stored names of what was written, for read-your-writes
 	Replayed bool
 }
 
@@ -95,7 +97,7 @@ func Run[R any](ctx context.Context, rt *Runtime, cmd Command, f func(context.Co
 		cmd.ids = drawIDs(rt)
 		refs, err := f(ctx, cmd)
 		rt.refused(ctx, cmd, err)
-		return Result[R]{Refs: refs, Command: cmd.ID, Position: cmd.track.position}, err
+		return resultOf(cmd, refs), err
 	}
 	stream := cmd.keyStream()
 	unlock, err := rt.locks.lock(ctx, stream.String())
@@ -111,7 +113,7 @@ func Run[R any](ctx context.Context, rt *Runtime, cmd Command, f func(context.Co
 		err := fault.New(fault.Conflict, fault.CodeIdempotency,
 			"This idempotency key was used with another input; use a new key.").At("idempotencyKey")
 		rt.refused(ctx, cmd, err)
-		return Result[R]{Command: cmd.ID, Position: cmd.track.position}, err
+		return resultOf(cmd, *new(R)), err
 	}
 	if s.Completed != nil {
 		return replay[R](s)
@@ -122,7 +124,11 @@ func Run[R any](ctx context.Context, rt *Runtime, cmd Command, f func(context.Co
 	if err := complete(ctx, rt, cmd, stream, refs, runErr); err != nil {
 		return Result[R]{}, err
 	}
-	return Result[R]{Refs: refs, Command: cmd.ID, Position: cmd.track.position}, runErr
+	return resultOf(cmd, refs), runErr
+}
+
+func resultOf[R any](cmd Command, refs R) Result[R] {
+	return Result[R]{Refs: refs, Command: cmd.ID, Position: cmd.track.position, Events: cmd.track.names}
 }
 
 // accept opens the command, or finds how far it came.
@@ -174,7 +180,7 @@ func complete(ctx context.Context, rt *Runtime, cmd Command, stream StreamID, re
 		}
 		done.Refs = b
 	}
-	done.Position = cmd.track.position
+	done.Position, done.Events = cmd.track.position, cmd.track.names
 	quiet := cmd
 	quiet.track = nil
 	_, _, err := rt.append(ctx, quiet, stream, At(0), []Event{done})
@@ -201,7 +207,7 @@ func final(err error) ([]StoredFault, bool) {
 }
 
 func replay[R any](s commandState) (Result[R], error) {
-	r := Result[R]{Command: s.Accepted.ID, Position: s.Completed.Position, Replayed: true}
+	r := Result[R]{Command: s.Accepted.ID, Position: s.Completed.Position, Events: s.Completed.Events, Replayed: true}
 	if len(s.Completed.Faults) > 0 {
 		list := make(fault.List, len(s.Completed.Faults))
 		for i, f := range s.Completed.Faults {
