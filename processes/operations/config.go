@@ -46,9 +46,10 @@ type Work struct {
 	// leaves what is done for the next call. A fault is shown to people as it
 	// is; any other error is logged and masked. It may call report often.
 	Do func(ctx context.Context, job Job, report func(Progress)) (operation.Result, error)
-	// Undo removes whatever Do left behind, finished or not. It may be called
-	// again. It is nil for work that can't be undone.
-	Undo func(ctx context.Context, job Job) error
+	// Undo removes whatever Do left behind. It may be called again. Finished
+	// says that Do was seen to succeed, so that its whole result is there and
+	// nobody else's. It is nil for work that can't be undone.
+	Undo func(ctx context.Context, job Job, finished bool) error
 }
 
 // Samples keeps how far running operations are: a table, never events.

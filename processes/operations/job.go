@@ -25,8 +25,9 @@ type job struct {
 	cancel context.CancelCauseFunc
 	logger *slog.Logger
 
-	cause es.Envelope // the event that put the operation in line
-	state operation.State
+	cause    es.Envelope // the event that put the operation in line
+	state    operation.State
+	finished bool // the work was done to its end here
 }
 
 // run takes the operation to one of its ends, or returns when the worker stops,
@@ -49,6 +50,7 @@ func (j *job) run(ctx, work context.Context) {
 
 	switch cause := context.Cause(work); {
 	case err == nil:
+		j.finished = true
 		amount.TotalBytes = max(amount.TotalBytes, result.Bytes)
 		amount.DoneBytes = amount.TotalBytes
 		j.finish(ctx, func(ctx context.Context) (es.Outcome[operation.State], error) {
@@ -132,7 +134,7 @@ func (j *job) undo(ctx context.Context) {
 		if !ok || work.Undo == nil {
 			return nil
 		}
-		err := work.Undo(ctx, j.job())
+		err := work.Undo(ctx, j.job(), j.finished)
 		if err != nil && ctx.Err() == nil && time.Since(began) > j.w.GiveUp {
 			j.logger.ErrorContext(ctx, "gave up undoing", "error", err)
 			gaveUp = true
