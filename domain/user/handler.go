@@ -75,7 +75,7 @@ func (h *Handler) Create(ctx context.Context, cmd es.Command, in Person) (es.Res
 		if err := h.reserve(ctx, cmd, in.LoginName, id); err != nil {
 			return Refs{}, err
 		}
-		if err := h.describe(ctx, cmd, person, in); err != nil {
+		if err := h.describe(ctx, cmd, id, person, in); err != nil {
 			return Refs{}, err
 		}
 		_, err = es.Execute(ctx, h.Runtime, cmd, Aggregate, id, create(person))
@@ -92,12 +92,12 @@ func (h *Handler) reserve(ctx context.Context, cmd es.Command, login string, id 
 	return err
 }
 
-func (h *Handler) describe(ctx context.Context, cmd es.Command, person uuid.UUID, p Person) error {
+func (h *Handler) describe(ctx context.Context, cmd es.Command, id, person uuid.UUID, p Person) error {
 	key, err := h.Keys.Create(ctx, cmd.Tenant, person)
 	if err != nil {
 		return err
 	}
-	sealed, err := seal(key, persons.Stream(cmd.Tenant, person), p, h.Random)
+	sealed, err := seal(key, persons.Stream(cmd.Tenant, person), id, p, h.Random)
 	if err != nil {
 		return err
 	}

@@ -37,11 +37,15 @@ type PersonKeys interface {
 
 // Described holds personal data, sealed under the person's key.
 type Described struct {
-	Sealed []byte `json:"sealed"`
+	User   uuid.UUID `json:"user"`
+	Sealed []byte    `json:"sealed"`
 }
 
 // Changes implements es.Event: what changed is sealed, that it did is not.
 func (Described) Changes() []es.Change { return nil }
+
+// Subject implements es.Subjected: readers of the audit look for the user.
+func (e Described) Subject(es.Ref) es.Ref { return es.Ref{Kind: Category, ID: e.User} }
 
 // describedName is the stored name, part of what the seal protects: a sealed
 // text can't be moved to another event or stream.
@@ -95,7 +99,7 @@ func (p Person) clean() (Person, error) {
 }
 
 // seal encrypts a person's data for its stream.
-func seal(key []byte, stream es.StreamID, p Person, random io.Reader) (Described, error) {
+func seal(key []byte, stream es.StreamID, user uuid.UUID, p Person, random io.Reader) (Described, error) {
 	plain, err := json.Marshal(p)
 	if err != nil {
 		return Described{}, fmt.Errorf("seal personal data: %w", err)
@@ -108,7 +112,7 @@ func seal(key []byte, stream es.StreamID, p Person, random io.Reader) (Described
 	if _, err := io.ReadFull(random, nonce); err != nil {
 		return Described{}, fmt.Errorf("seal personal data: %w", err)
 	}
-	return Described{Sealed: aead.Seal(nonce, nonce, plain, additional(stream))}, nil
+	return Described{User: user, Sealed: aead.Seal(nonce, nonce, plain, additional(stream))}, nil
 }
 
 // open decrypts what seal made.

@@ -81,44 +81,60 @@ func Unauthenticated() *fault.Fault {
 		"The sign-in is missing or not valid; sign in again or use another token.")
 }
 
-// VerifyToken tells who a token belongs to and what they may do, by the log.
-func (h *Handler) VerifyToken(ctx context.Context, token string, now time.Time) (es.Actor, uuid.UUID, access.Grants, error) {
+// Session is who a credential belongs to and what they may do, by the log.
+type Session struct {
+	Tenant uuid.UUID
+	Actor  es.Actor
+	Grants access.Grants
+	// ExpiresAt is when the credential ends; zero: not by itself.
+	ExpiresAt time.Time
+}
+
+// VerifyToken tells who a token belongs to.
+func (h *Handler) VerifyToken(ctx context.Context, token string, now time.Time) (Session, error) {
 	t, ok := parseToken(token)
 	if !ok {
-		return es.Actor{}, uuid.Nil, access.Grants{}, Unauthenticated()
+		return Session{}, Unauthenticated()
 	}
-	l, err := es.Load(ctx, h.Runtime, Aggregate, t.tenant, t.user)
+	s, err := h.Load(ctx, t.tenant, t.user)
 	if err != nil {
-		return es.Actor{}, uuid.Nil, access.Grants{}, err
+		return Session{}, err
 	}
 	// The comparison is made for unknown tokens as well: its time tells nothing.
-	known, found := l.State.token(t.id)
-	same := subtle.ConstantTimeCompare(pad(known.Digest), t.digest()) == 1
-	if !found || !same || !known.ExpiresAt.After(now) || l.State.Status != Active {
-		return es.Actor{}, uuid.Nil, access.Grants{}, Unauthenticated()
+	known, _ := s.token(t.id)
+	if subtle.ConstantTimeCompare(pad(known.Digest), t.digest()) != 1 {
+		return Session{}, Unauthenticated()
 	}
-	actor := es.Actor{Kind: es.ActorToken, User: t.user, Token: t.id}
-	return actor, t.tenant, l.State.Grants(t.tenant, t.user), nil
+	return s.session(t.tenant, es.Actor{Kind: es.ActorToken, User: t.user, Token: t.id}, now)
 }
 
 // Recheck tells whether an actor who was let in still would be, and with which
 // rights: not when suspended, nor when the token ended or was revoked (TEN-07).
-func (h *Handler) Recheck(ctx context.Context, tenant uuid.UUID, actor es.Actor, now time.Time) (access.Grants, error) {
-	l, err := es.Load(ctx, h.Runtime, Aggregate, tenant, actor.User)
+func (h *Handler) Recheck(ctx context.Context, tenant uuid.UUID, actor es.Actor, now time.Time) (Session, error) {
+	s, err := h.Load(ctx, tenant, actor.User)
 	if err != nil {
-		return access.Grants{}, err
+		return Session{}, err
 	}
-	if actor.Kind == es.ActorToken {
-		if known, found := l.State.token(actor.Token); !found || !known.ExpiresAt.After(now) {
-			return access.Grants{}, Unauthenticated()
-		}
-	}
-	if l.State.Status != Active {
-		return access.Grants{}, Unauthenticated()
-	}
-	return l.State.Grants(tenant, actor.User), nil
+	return s.session(tenant, actor, now)
 }
 
+// session lets an actor in by the state of the user.
+func (s State) session(tenant uuid.UUID, actor es.Actor, now time.Time) (Session, error) {
+	out := Session{Tenant: tenant, Actor: actor, Grants: s.Grants(tenant, actor.User)}
+	if !out.Grants.Active {
+		return Session{}, Unauthenticated()
+	}
+	if actor.Kind == es.ActorToken {
+		t, known := s.token(actor.Token)
+		if !known || !t.ExpiresAt.After(now) {
+			return Session{}, Unauthenticated()
+		}
+		out.ExpiresAt = t.ExpiresAt
+	}
+	return out, nil
+}
+
+// pad gives unknown tokens a digest that no secret has.
 func pad(digest []byte) []byte {
 	if len(digest) == sha256.Size {
 		return digest
