@@ -66,9 +66,9 @@ func projectTimeline(w *Writer, recs []es.Recorded) {
 			FROM unnest($1::bigint[], $2::timestamptz[]) AS m (position, latest)
 			LEFT JOIN {g}.timeline_latest_time l ON true`, positions, times)
 	}
-	w.Exec(`INSERT INTO {g}.timeline_latest_time (latest) VALUES ($1)
-		ON CONFLICT (one) DO UPDATE SET latest = greatest({g}.timeline_latest_time.latest, excluded.latest)
-		WHERE excluded.latest > {g}.timeline_latest_time.latest`, latest)
+	w.Exec(`INSERT INTO {g}.timeline_latest_time AS t (latest) VALUES ($1)
+		ON CONFLICT (one) DO UPDATE SET latest = excluded.latest
+		WHERE excluded.latest > t.latest`, latest)
 }
 
 // marked chooses one event in 256, by its id.
