@@ -1,0 +1,158 @@
+package files
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"tallyard/domain/fault"
+)
+
+// get serves GET and HEAD.
+func (h *Handler) get(w http.ResponseWriter, r *http.Request, t target) (err error) {
+	ctx := r.Context()
+	header := w.Header()
+	uploading := false
+	if r.Method == http.MethodHead && !t.path.IsRoot() {
+		if uploading, err = h.uploadHeaders(ctx, header, t); err != nil {
+			return err
+		}
+	}
+	file, info, err := h.cfg.Store.OpenRead(ctx, t.tenant, t.space, t.path)
+	if uploading && fault.Is(err, fault.CodeNotFound) {
+		w.WriteHeader(http.StatusNoContent) // no file yet, only a part of one
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // only read
+	if wantsDigest(r.Header) {
+		sum, err := h.digest(ctx, file)
+		if err != nil {
+			return err
+		}
+		header.Set("Repr-Digest", reprDigest(sum))
+	}
+	header.Set("Content-Type", contentType(t.path.Base()))
+	header.Set("Content-Disposition", disposition(t.path.Base()))
+	header.Set("ETag", etag(info))
+	out := &download{
+		ResponseWriter: w, h: h, r: r, control: http.NewResponseController(w),
+		record: func() error {
+			return h.cfg.Recorder.Downloaded(ctx, t.tenant, t.space, t.path, info.Size())
+		},
+	}
+	http.ServeContent(out, r, "", info.ModTime(), file)
+	out.end()
+	return nil
+}
+
+// uploadHeaders tells how far an unfinished upload has come, when there is one.
+func (h *Handler) uploadHeaders(ctx context.Context, header http.Header, t target) (bool, error) {
+	offset, total, err := h.cfg.Store.Received(ctx, t.tenant, t.space, t.path)
+	if fault.Is(err, fault.CodeNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	header.Set(headerUploadOffset, strconv.FormatInt(offset, 10))
+	if total >= 0 {
+		header.Set("Upload-Length", strconv.FormatInt(total, 10))
+	}
+	return true, nil
+}
+
+// digest reads the whole file. Few do so at once, since it is cheap to ask for.
+func (h *Handler) digest(ctx context.Context, file io.ReadSeeker) ([]byte, error) {
+	select {
+	case h.hashing <- struct{}{}:
+		defer func() { <-h.hashing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	sum := sha256.New()
+	buffer := make([]byte, 1<<20)
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		n, err := file.Read(buffer)
+		_, _ = sum.Write(buffer[:n]) // never fails
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	_, err := file.Seek(0, io.SeekStart)
+	return sum.Sum(nil), err
+}
+
+// download passes a file on. It records the download before the first byte,
+// ends a client that stops reading, and turns net/http's own plain errors into ours.
+type download struct {
+	http.ResponseWriter
+	h       *Handler
+	r       *http.Request
+	control *http.ResponseController
+	record  func() error
+	decided bool
+	replied bool // the answer was given here; what net/http still writes is dropped
+	sending bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (d *download) WriteHeader(status int) {
+	if d.decided {
+		return
+	}
+	d.decided = true
+	var err error
+	switch status {
+	case http.StatusOK, http.StatusPartialContent:
+		if d.r.Method == http.MethodGet {
+			err = d.record()
+			d.sending = err == nil
+		}
+	case http.StatusRequestedRangeNotSatisfiable:
+		err = badRequest(status, "The range lies outside of the file; the header Content-Range tells its size.")
+	case http.StatusPreconditionFailed:
+		err = badRequest(status, "The file isn't the one that the request asks for; read its ETag again.")
+	case http.StatusInternalServerError:
+		err = errors.New("files: the file can't be read or positioned")
+	}
+	if err != nil {
+		d.replied = true
+		d.h.fail(d.ResponseWriter, d.r, err)
+		return
+	}
+	d.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (d *download) Write(b []byte) (int, error) {
+	if !d.decided {
+		d.WriteHeader(http.StatusOK)
+	}
+	if d.replied {
+		return len(b), nil
+	}
+	_ = d.control.SetWriteDeadline(time.Now().Add(d.h.cfg.IdleTimeout)) // a writer without deadlines is a test's
+	return d.ResponseWriter.Write(b)
+}
+
+// end sends what is buffered while the deadline still counts, and then takes it
+// off: the connection may serve other requests.
+func (d *download) end() {
+	if d.sending {
+		_ = d.control.Flush() // the client is gone
+		_ = d.control.SetWriteDeadline(time.Time{})
+	}
+}
