@@ -81,7 +81,7 @@ func (c *Cluster) initdb(ctx context.Context, dir, ctype string) error {
 		"--data-checksums", // a damaged page is an error, never a wrong answer
 	}
 	args = append(args, c.config.InitArgs...)
-	cmd := exec.Command(c.binaries.initdb(), args...) //nolint:gosec // G204: an installed server
+	cmd := exec.Command(c.binaries.initdb(), args...) //nolint:gosec,noctx // G204: an installed server; what ends it is decided below
 	cmd.Dir = dir
 	cmd.Env = serverEnv()
 	cmd.Stdout, cmd.Stderr = log, log

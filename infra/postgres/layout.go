@@ -141,7 +141,7 @@ func (l layout) makeSocketDir(a account) error {
 		if err := a.give(l.socket); err != nil {
 			return err
 		}
-		if err := os.Chmod(l.socket, 0o700); err != nil {
+		if err := os.Chmod(l.socket, 0o700); err != nil { //nolint:gosec // G302: a directory needs x
 			return err
 		}
 	default:
@@ -174,7 +174,7 @@ func (l layout) acquire() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // G115: a descriptor fits
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		holder := make([]byte, 32)
 		n, readErr := f.ReadAt(holder, 0)
 		_ = f.Close() // nothing was written

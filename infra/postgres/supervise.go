@@ -73,7 +73,7 @@ func (c *Cluster) relaunch(backoff *time.Duration) (*process, *serverLog) {
 func (c *Cluster) spawn() (*process, *serverLog, error) {
 	log := &serverLog{logger: c.logger}
 	log.quiet.Store(true)
-	cmd := exec.Command(c.binaries.server(), "-D", c.layout.data) //nolint:gosec // G204: an installed server
+	cmd := exec.Command(c.binaries.server(), "-D", c.layout.data) //nolint:gosec,noctx // G204: an installed server; what ends it is decided below
 	cmd.Dir = c.layout.data
 	cmd.Env = serverEnv()
 	cmd.Stdout, cmd.Stderr = log, log

@@ -13,7 +13,6 @@ package pgtest
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -98,7 +97,7 @@ func Cluster(t testing.TB) *postgres.Cluster {
 func Config(dir string) postgres.ClusterConfig {
 	return postgres.ClusterConfig{
 		Dir:    filepath.Join(dir, "pg"),
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger: slog.New(slog.DiscardHandler),
 		Settings: map[string]string{
 			"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
 			"shared_buffers": "32MB", "max_wal_size": "256MB",

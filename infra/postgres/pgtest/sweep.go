@@ -35,6 +35,6 @@ func unowned(lock string) bool {
 	if err != nil {
 		return false // somebody else's
 	}
-	defer func() { _ = f.Close() }()                                          // only opened to look
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil //nolint:gosec // G115: a descriptor fits
+	defer func() { _ = f.Close() }() // only opened to look
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
