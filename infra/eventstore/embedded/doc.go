@@ -1,0 +1,15 @@
+// Package embedded is a durable event store that speaks the EventStoreDB gRPC
+// protocol over a unix socket, so that one machine is enough to run the whole
+// product. The product reaches it with the same public client that it uses for
+// a real node, and knows of no difference.
+//
+// The package has three layers, each of which could be replaced alone:
+//
+//   - the store (store.go, commit.go, read.go …) keeps the log in Pebble. One
+//     goroutine commits, in groups that share one disk sync; readers pull pages
+//     from the log and wait on a broadcast, so a slow reader costs nobody memory.
+//   - the append rules (append_rules.go) decide what an append does to a stream.
+//     They are pure: they see the stream's head and answer.
+//   - the services (server.go, streams_*.go, features.go, gossip.go) translate
+//     between the protocol and the store.
+package embedded

@@ -1,0 +1,92 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// fatalTrap is the logger that Pebble gets. Pebble calls Fatalf when it can't
+// go on, for one when a sync of the write-ahead log fails, and counts on it not
+// to return: if it did, the write would be acknowledged although it may not be
+// on disk. Ending the process is not ours to decide, so the trap keeps the
+// cause, tells everybody, and holds the calling goroutine for ever.
+type fatalTrap struct {
+	logger *slog.Logger
+	sprung chan struct{}
+	once   sync.Once
+	mu     sync.Mutex
+	err    error
+}
+
+func newFatalTrap(logger *slog.Logger) *fatalTrap {
+	return &fatalTrap{logger: logger, sprung: make(chan struct{})}
+}
+
+// Infof drops Pebble's chatter about flushes and compactions below debug level.
+func (t *fatalTrap) Infof(format string, args ...any) {
+	t.logger.Debug("event store files", "message", fmt.Sprintf(format, args...))
+}
+
+// Errorf logs what Pebble found wrong but can live with.
+func (t *fatalTrap) Errorf(format string, args ...any) {
+	t.logger.Error("event store files", "message", fmt.Sprintf(format, args...))
+}
+
+// Fatalf marks the store failed. It never returns.
+func (t *fatalTrap) Fatalf(format string, args ...any) {
+	t.spring(fmt.Errorf(format, args...))
+	select {}
+}
+
+// spring marks the store failed; the first cause counts.
+func (t *fatalTrap) spring(err error) {
+	t.once.Do(func() {
+		t.mu.Lock()
+		t.err = err
+		t.mu.Unlock()
+		t.logger.Error("the event store has failed: no more writes until the program is restarted", "error", err)
+		close(t.sprung)
+	})
+}
+
+func (t *fatalTrap) cause() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// diskSpace refuses writes before the disk is full. A write-ahead log that
+// can't be extended is a failure that only a restart mends; an append that was
+// refused is tried again.
+type diskSpace struct {
+	fs      vfs.FS
+	dir     string
+	reserve uint64
+	checked time.Time
+	low     bool
+}
+
+const diskSpaceInterval = time.Second
+
+// tooLow tells whether the disk has less than the reserve left; it asks at most once a second.
+func (d *diskSpace) tooLow(now time.Time) bool {
+	if d.reserve == 0 {
+		return false
+	}
+	if since := now.Sub(d.checked); since >= 0 && since < diskSpaceInterval {
+		return d.low
+	}
+	d.checked = now
+	usage, err := d.fs.GetDiskUsage(d.dir)
+	if errors.Is(err, vfs.ErrUnsupported) {
+		d.low = false
+		return false
+	}
+	d.low = err == nil && usage.AvailBytes < d.reserve
+	return d.low
+}

@@ -1,0 +1,163 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+)
+
+const (
+	// maxReceive is the largest message taken from a client; the client's own
+	// limit is the same.
+	maxReceive = 17 << 20
+	// minPing is how often a client may ping. Clients ping every 10 s, also
+	// without a call; gRPC's default would cut them off for that.
+	minPing = 5 * time.Second
+	// stopGrace is how long calls may take to end by themselves when the
+	// server stops, before their connections are cut.
+	stopGrace = 800 * time.Millisecond
+	// defaultReserve is the free disk space below which appends are refused.
+	defaultReserve = 64 << 20
+)
+
+// Config tells where an embedded event store lives.
+type Config struct {
+	// Dir is the directory of the log. It is created if need be, and locked
+	// while the server is open.
+	Dir string
+	// Socket is the path of the unix socket, at most 107 bytes, in a directory
+	// that only its owner may enter. That directory is created if need be.
+	Socket string
+	// Logger takes the server's log; nil discards it.
+	Logger *slog.Logger
+	// Clock gives the creation time of events and the time by which $maxAge
+	// counts; nil is time.Now.
+	Clock func() time.Time
+	// CacheBytes is the memory for blocks read from disk; 0 is 32 MiB.
+	CacheBytes int64
+	// DiskReserve is the free space in bytes below which appends are refused,
+	// so that the log never meets a full disk; 0 is 64 MiB, negative is none.
+	DiskReserve int64
+}
+
+// Server is an open embedded event store.
+type Server struct {
+	store    *store
+	rpc      *grpc.Server
+	listener net.Listener
+	socket   string
+	logger   *slog.Logger
+
+	stopping chan struct{} // closed when calls must end
+	served   chan error    // takes what Serve returned
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Open opens the store, creating it if need be, and serves it. The context
+// bounds the opening only.
+func Open(ctx context.Context, cfg Config) (*Server, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	opt := storeOptions{dir: cfg.Dir, logger: cfg.Logger, clock: cfg.Clock, cache: cfg.CacheBytes, reserve: defaultReserve}
+	switch {
+	case cfg.DiskReserve > 0:
+		opt.reserve = uint64(cfg.DiskReserve)
+	case cfg.DiskReserve < 0:
+		opt.reserve = 0
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create the event store's directory: %w", err)
+	}
+	// The store's lock comes before the socket: who holds it may take away a
+	// socket that a killed process left behind.
+	st, err := openStore(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := listen(ctx, cfg.Socket)
+	if err != nil {
+		return nil, errors.Join(err, st.close())
+	}
+	s := &Server{
+		store: st, listener: listener, socket: cfg.Socket, logger: cfg.Logger,
+		stopping: make(chan struct{}), served: make(chan error, 1),
+	}
+	s.rpc = s.newRPC()
+	go func() { s.served <- s.rpc.Serve(listener) }()
+	return s, nil
+}
+
+func (s *Server) newRPC() *grpc.Server {
+	rpc := grpc.NewServer(
+		grpc.MaxRecvMsgSize(maxReceive),
+		grpc.MaxSendMsgSize(maxReceive),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
+		grpc.ChainUnaryInterceptor(s.guardUnary),
+		grpc.ChainStreamInterceptor(s.guardStream),
+		grpc.WaitForHandlers(true),
+	)
+	streams.RegisterStreamsServer(rpc, &streamsService{server: s, store: s.store})
+	serverfeatures.RegisterServerFeaturesServer(rpc, featuresService{})
+	gossip.RegisterGossipServer(rpc, gossipService{server: s})
+	return rpc
+}
+
+// Address is the address by which the event store client's Configuration reaches the server.
+func (s *Server) Address() string { return "unix:" + s.socket }
+
+// Failed is closed when the store can't go on, because its disk refused a
+// write. Every append is then answered with Unavailable; only a new process can
+// open the log again.
+func (s *Server) Failed() <-chan struct{} { return s.store.failed() }
+
+// Err tells why the store has failed; nil while it works.
+func (s *Server) Err() error { return s.store.failure() }
+
+// Close stops the server: new calls are refused, every open subscription ends
+// with a status within a second, appends under way are committed and answered.
+// The context can only shorten the wait.
+func (s *Server) Close(ctx context.Context) error {
+	s.closeOnce.Do(func() { s.closeErr = s.stop(ctx) })
+	return s.closeErr
+}
+
+func (s *Server) stop(ctx context.Context) error {
+	close(s.stopping)
+	graceful := make(chan struct{})
+	go func() {
+		defer close(graceful)
+		s.rpc.GracefulStop()
+	}()
+	grace := time.NewTimer(stopGrace)
+	defer grace.Stop()
+	select {
+	case <-graceful:
+	case <-grace.C:
+		s.rpc.Stop()
+	case <-ctx.Done():
+		s.rpc.Stop()
+	}
+	<-graceful
+	err := s.store.close()
+	if serr := <-s.served; serr != nil && !errors.Is(serr, grpc.ErrServerStopped) {
+		err = errors.Join(err, fmt.Errorf("serve the event store: %w", serr))
+	}
+	return err
+}
