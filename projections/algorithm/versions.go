@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"tallyard/domain/access"
-	"tallyard/domain/algorithm"
 	projaccess "tallyard/projections/access"
 	"tallyard/projections/page"
 )

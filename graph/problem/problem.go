@@ -1,0 +1,89 @@
+// Package problem is the one table from faults to GraphQL: what becomes a user
+// error of a payload, and what a top-level error with a code.
+package problem
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sort"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"tallyard/domain/fault"
+	"tallyard/graph/gqlmodel"
+)
+
+// mendable kinds are what the caller can mend; a mutation answers them as user errors.
+var mendable = map[fault.Kind]bool{
+	fault.Invalid: true, fault.Forbidden: true, fault.NotFound: true, fault.Conflict: true,
+	fault.State: true, fault.Quota: true,
+}
+
+// UserErrors turns an error into user errors. What is none of them comes back
+// as the error that the whole answer fails with.
+func UserErrors(err error) ([]*gqlmodel.UserError, error) {
+	if err == nil {
+		return []*gqlmodel.UserError{}, nil
+	}
+	faults, ok := fault.All(err)
+	if !ok {
+		return nil, err
+	}
+	list := make([]*gqlmodel.UserError, len(faults))
+	for i, f := range faults {
+		if !mendable[f.Kind] {
+			return nil, err
+		}
+		list[i] = UserError(f)
+	}
+	return list, nil
+}
+
+// UserError is one fault as a user error.
+func UserError(f *fault.Fault) *gqlmodel.UserError {
+	e := &gqlmodel.UserError{Code: gqlmodel.ErrorCode(f.Code), Message: f.Message, Field: f.Field, Details: []*gqlmodel.ErrorDetail{}}
+	for name, value := range f.Details {
+		e.Details = append(e.Details, &gqlmodel.ErrorDetail{Name: name, Value: value})
+	}
+	sort.Slice(e.Details, func(i, j int) bool { return e.Details[i].Name < e.Details[j].Name })
+	return e
+}
+
+// masked is all that clients see of faults of the platform.
+const masked = "Something went wrong on our side. Give the request id to whoever runs this."
+
+// Presenter shows faults with their codes and masks everything else, which is
+// logged with the request's id.
+func Presenter(logger *slog.Logger, requestID func(context.Context) string) func(context.Context, error) *gqlerror.Error {
+	return func(ctx context.Context, err error) *gqlerror.Error {
+		out := &gqlerror.Error{Path: graphql.GetPath(ctx)}
+		var own *gqlerror.Error
+		if errors.As(err, &own) {
+			out.Path, out.Locations = own.Path, own.Locations
+		}
+		if faults, ok := fault.All(err); ok {
+			f := faults[0]
+			out.Message, out.Extensions = f.Message, map[string]any{"code": string(f.Code)}
+			if len(f.Field) > 0 {
+				out.Extensions["field"] = f.Field
+			}
+			return out
+		}
+		if own != nil && own.Unwrap() == nil {
+			// The executor's own words about the request itself: they name what
+			// the schema says and nothing of the inside.
+			if own.Extensions["code"] == nil {
+				own.Extensions = map[string]any{"code": string(fault.CodeBadRequest)}
+			}
+			return own
+		}
+		if !errors.Is(err, context.Canceled) {
+			logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "operation failed",
+				slog.String("requestId", requestID(ctx)), slog.String("path", out.Path.String()), slog.Any("error", err))
+		}
+		out.Message, out.Extensions = masked, map[string]any{"code": string(fault.CodeInternal)}
+		return out
+	}
+}
