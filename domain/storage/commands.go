@@ -16,8 +16,8 @@ func create(e SpaceCreated) es.Decide[State] {
 	}
 }
 
-// request opens a change to files, for who may write in the space.
-func request(g access.Grants, e ChangeRequested) es.Decide[State] {
+// permitted notes something about files, for who may write in the space.
+func permitted(g access.Grants, e es.Event) es.Decide[State] {
 	return func(s State) ([]es.Event, error) {
 		if err := MustWrite(g, s); err != nil {
 			return nil, err

@@ -24,7 +24,7 @@ type Files interface {
 // Deleted is what a deletion removed.
 type Deleted struct{ Files, Bytes int64 }
 
-// Upload is a file that has arrived whole and is not in its place yet.
+// Upload is a file that has arrived whole and has its place.
 type Upload struct {
 	Path      Path
 	SizeBytes int64
@@ -93,14 +93,25 @@ func (h *Handler) CreateDirectory(ctx context.Context, cmd es.Command, space uui
 	})
 }
 
-// RecordUpload is the end of an upload: the request goes on record, place puts
-// the file that has arrived where it belongs, and that goes on record too.
-// The function place may be called again after a crash.
-func (h *Handler) RecordUpload(ctx context.Context, cmd es.Command, space uuid.UUID, u Upload, place func(context.Context) error) (es.Result[Refs], error) {
+// RequestUpload puts an upload on record before its first byte is taken: see
+// [ChangeRequested] for why.
+func (h *Handler) RequestUpload(ctx context.Context, cmd es.Command, space uuid.UUID, path Path) (es.Result[Refs], error) {
+	return h.upload(ctx, cmd, space, path, ChangeRequested{Change: UploadFile, Path: path.String()})
+}
+
+// RecordUpload puts on record that an upload has its place.
+func (h *Handler) RecordUpload(ctx context.Context, cmd es.Command, space uuid.UUID, u Upload) (es.Result[Refs], error) {
+	return h.upload(ctx, cmd, space, u.Path, FileUploaded{Path: u.Path.String(), SizeBytes: u.SizeBytes, SHA256: u.SHA256})
+}
+
+func (h *Handler) upload(ctx context.Context, cmd es.Command, space uuid.UUID, path Path, e es.Event) (es.Result[Refs], error) {
 	return h.run(ctx, cmd, space, func(ctx context.Context, cmd es.Command) (Refs, error) {
-		return h.change(ctx, cmd, space, UploadFile, u.Path, func(ctx context.Context) (es.Event, error) {
-			return FileUploaded{Path: u.Path.String(), SizeBytes: u.SizeBytes, SHA256: u.SHA256}, place(ctx)
-		})
+		g, err := h.Access.Grants(ctx, cmd.Tenant, cmd.Actor.User)
+		if err != nil {
+			return Refs{}, err
+		}
+		_, err = es.Execute(ctx, h.Runtime, cmd, Aggregate, space, permitted(g, e))
+		return Refs{Space: space, Path: path.String()}, err
 	})
 }
 
@@ -164,7 +175,7 @@ func (h *Handler) change(ctx context.Context, cmd es.Command, space uuid.UUID, k
 	}
 	refs := Refs{Space: space, Path: p.String()}
 	asked := ChangeRequested{Change: kind, Path: p.String()}
-	if _, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, space, request(g, asked)); err != nil {
+	if _, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, space, permitted(g, asked)); err != nil {
 		return refs, err
 	}
 	done, err := work(ctx)
