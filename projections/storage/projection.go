@@ -1,0 +1,30 @@
+// Package storage is the read model of storage spaces, made from the events of
+// domain/storage. What files they hold is read from the disk.
+package storage
+
+import (
+	_ "embed" // schema.sql
+
+	"tallyard/domain/es"
+	"tallyard/domain/storage"
+	"tallyard/projections/runner"
+)
+
+//go:embed schema.sql
+var schema string
+
+// Projection makes the table.
+var Projection = runner.Projection{
+	Name:       "storage",
+	Version:    1,
+	Schema:     schema,
+	Categories: []string{storage.Category},
+	On:         map[string]runner.Handler{"space.created.v1": onCreated},
+}
+
+func onCreated(w *runner.Writer, e es.Envelope) error {
+	ev := e.Event.(storage.SpaceCreated)
+	w.Insert("spaces", "id, tenant, kind, owner, project, zone, created_at",
+		e.Root().ID, e.Meta.Tenant, string(ev.Kind), ev.Owner, ev.Project, ev.Zone, e.Meta.Time)
+	return nil
+}

@@ -1,0 +1,11 @@
+CREATE TABLE spaces (
+    id         uuid        PRIMARY KEY,
+    tenant     uuid        NOT NULL,
+    kind       text        NOT NULL,
+    owner      uuid        NOT NULL, -- nil: not a personal space
+    project    uuid        NOT NULL, -- nil: not a project's space
+    zone       text        NOT NULL,
+    created_at timestamptz NOT NULL
+);
+CREATE INDEX spaces_created ON spaces (tenant, created_at, id);
+CREATE INDEX spaces_owner ON spaces (tenant, owner);
