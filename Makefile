@@ -12,7 +12,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 CC_FOUND := $(shell command -v $${CC:-gcc} || command -v cc || true)
 RACE ?= $(if $(CC_FOUND),1,0)
 TEST_ENV := $(if $(filter 1,$(RACE)),CGO_ENABLED=1,)
-TEST_FLAGS := $(if $(filter 1,$(RACE)),-race,) -timeout $(or $(TEST_TIMEOUT),20m)
+TEST_FLAGS := $(if $(filter 1,$(RACE)),-race,) -timeout $(or $(TEST_TIMEOUT),20m) $(TEST_ARGS)
 
 # Packages tested at once; each may start servers of its own.
 PARALLEL ?= 2
@@ -50,7 +50,7 @@ test-tools: ## run the tests of the tools in tools/
 ifneq ($(wildcard test/chaos/*.go),)
 .PHONY: test-chaos
 test-chaos: build postgres ## kill -9 the program at random moments under load (CHAOS_KILLS, CHAOS_WRITES)
-	go test -count=1 -v -timeout 60m -tags chaos ./test/chaos/...
+	CHAOS_KILLS=$(CHAOS_KILLS) CHAOS_WRITES=$(CHAOS_WRITES) go test -count=1 -v -timeout 60m -tags chaos ./test/chaos/...
 endif
 
 .PHONY: fuzz
@@ -68,8 +68,8 @@ coverage: postgres ## write coverage.out and print what is covered, without gene
 	@go tool cover -func=coverage.out | tail -n 1
 
 .PHONY: generate
-generate: ## make generated code anew
-	go generate ./...
+generate: bin/tools/.installed ## make generated code anew
+	tools/generate.sh
 
 .PHONY: fmt
 fmt: bin/tools/.installed ## format the code

@@ -14,7 +14,7 @@ trap 'rm -f "$log"' EXIT
 step() {
   local name=$1 status=0
   shift
-  "$@" >"$log" 2>&1 || status=$?
+  ("$@") >"$log" 2>&1 || status=$? # in a shell of its own: a step may change folders
   case $status in
     0) echo "verify: $name: ok" ;;
     77)
@@ -35,7 +35,7 @@ tree() { git ls-files -z --cached --others --exclude-standard --deduplicate | xa
 generated() {
   local before after
   before=$(tree)
-  go generate ./... || return 1
+  tools/generate.sh || return 1
   after=$(tree)
   [ "$before" = "$after" ] && return 0
   echo "generated code was not current; commit what \`make generate\` changed:"

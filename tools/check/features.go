@@ -16,7 +16,7 @@ const module = "tallyard/"
 var sharedRooms = map[string][]string{
 	"domain":      {"es", "fault", "access", "workload", "text", "patch", "internal"},
 	"projections": {"runner", "access", "people", "page"},
-	"graph":       {"relay", "problem", "authn", "transport", "generated", "gqlmodel"},
+	"graph":       {"relay", "problem", "authn", "transport", "generated", "gqlmodel", "command", "history", "loader"},
 }
 
 // checkFeatures reports imports of one feature by another. In domain only
@@ -50,8 +50,10 @@ func checkFeatures(r repo) ([]finding, error) {
 			if toTop != top || to == "" || to == from || slices.Contains(sharedRooms[top], to) {
 				continue
 			}
-			found = append(found, finding{file, set.Position(spec.Pos()).Line,
-				top + "/" + from + " imports " + name + ": features never import each other, flows in domain/flows span them"})
+			found = append(found, finding{
+				file, set.Position(spec.Pos()).Line,
+				top + "/" + from + " imports " + name + ": features never import each other, flows in domain/flows span them",
+			})
 		}
 	}
 	return found, nil

@@ -15,7 +15,7 @@ var longOnPurpose = regexp.MustCompile(`(?m)^// Long on purpose: \S.{9,}`)
 func checkSizes(r repo) ([]finding, error) {
 	var found []finding
 	for _, file := range r.files {
-		if !hasSuffix(file, ".go", ".graphqls", ".sql", ".ts", ".tsx") || generated(file) {
+		if !hasSuffix(file, ".go", ".sql", ".ts", ".tsx") || generated(file) {
 			continue
 		}
 		text, err := r.read(file)
