@@ -1,0 +1,65 @@
+package access
+
+import (
+	_ "embed" // schema.sql
+
+	"tallyard/domain/es"
+	"tallyard/domain/user"
+	"tallyard/projections/runner"
+)
+
+//go:embed schema.sql
+var schema string
+
+// Projection makes the tables.
+var Projection = runner.Projection{
+	Name:       "access",
+	Version:    1,
+	Schema:     schema,
+	Categories: []string{user.Category},
+	On: map[string]runner.Handler{
+		"user.created.v1":              onEnabled,
+		"user.reinstated.v1":           onEnabled,
+		"user.suspended.v1":            onDisabled,
+		"user.personal_data_erased.v1": onErased,
+		"user.role_granted.v1":         onGranted,
+		"user.role_revoked.v1":         onRevoked,
+	},
+}
+
+func onEnabled(w *runner.Writer, e es.Envelope) error {
+	w.Exec(`INSERT INTO {g}.access_periods (tenant, user_id, valid_from, from_position) VALUES ($1, $2, $3, $4)`,
+		e.Stream.Tenant, e.Root().ID, e.Meta.Time, position(e))
+	return nil
+}
+
+func onDisabled(w *runner.Writer, e es.Envelope) error {
+	w.Exec(`UPDATE {g}.access_periods SET valid_to = $2, to_position = $3 WHERE user_id = $1 AND valid_to IS NULL`,
+		e.Root().ID, e.Meta.Time, position(e))
+	return nil
+}
+
+func onGranted(w *runner.Writer, e es.Envelope) error {
+	ev := e.Event.(user.RoleGranted)
+	w.Exec(`INSERT INTO {g}.access_grants (tenant, user_id, role, project, valid_from, from_position) VALUES ($1, $2, $3, $4, $5, $6)`,
+		e.Stream.Tenant, e.Root().ID, string(ev.Role), ev.Project, e.Meta.Time, position(e))
+	return nil
+}
+
+func onRevoked(w *runner.Writer, e es.Envelope) error {
+	ev := e.Event.(user.RoleRevoked)
+	w.Exec(`UPDATE {g}.access_grants SET valid_to = $4, to_position = $5
+		WHERE user_id = $1 AND role = $2 AND project = $3 AND valid_to IS NULL`,
+		e.Root().ID, string(ev.Role), ev.Project, e.Meta.Time, position(e))
+	return nil
+}
+
+// onErased ends what the user still held; the periods before stay for the
+// question of who could see something on a day.
+func onErased(w *runner.Writer, e es.Envelope) error {
+	w.Exec(`UPDATE {g}.access_grants SET valid_to = $2, to_position = $3 WHERE user_id = $1 AND valid_to IS NULL`,
+		e.Root().ID, e.Meta.Time, position(e))
+	return onDisabled(w, e)
+}
+
+func position(e es.Envelope) int64 { return int64(e.Position) } //nolint:gosec // positions stay below 2^63
