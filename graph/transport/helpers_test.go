@@ -15,46 +15,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"tallyard/domain/fault"
 	"tallyard/graph/transport"
-	"tallyard/graph/transport/internal/testschema"
+	"tallyard/graph/transport/transporttest"
 )
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
-}
-
-// tokens lets "good" in, and can take that back.
-type tokens struct {
-	mu      sync.Mutex
-	revoked []context.CancelCauseFunc
-}
-
-type actorKey struct{}
-
-func (t *tokens) Authenticate(ctx context.Context, token string) (context.Context, error) {
-	switch token {
-	case "good":
-	case "down":
-		return nil, fault.New(fault.Unavailable, fault.CodeUnavailable, "The sign-in service does not answer.")
-	case "broken":
-		return nil, io.ErrUnexpectedEOF
-	default:
-		return nil, fault.New(fault.Unauthenticated, fault.CodeUnauthenticated, "Sign in first: send a token.")
-	}
-	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, actorKey{}, token))
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.revoked = append(t.revoked, cancel)
-	return ctx, nil
-}
-
-func (t *tokens) revoke(cause error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, cancel := range t.revoked {
-		cancel(cause)
-	}
 }
 
 // site is a server with the test schema.
@@ -62,8 +28,8 @@ type site struct {
 	t         *testing.T
 	url       string
 	handler   *transport.Handler
-	resolvers *testschema.Resolvers
-	tokens    *tokens
+	resolvers *transporttest.Resolvers
+	tokens    *transporttest.Tokens
 	log       *syncBuffer
 	server    *httptest.Server
 }
@@ -86,9 +52,9 @@ func (s *syncBuffer) String() string {
 }
 
 // open starts a server; change may adjust its configuration.
-func open(t *testing.T, change func(*transport.Config, *testschema.Resolvers)) *site {
+func open(t *testing.T, change func(*transport.Config, *transporttest.Resolvers)) *site {
 	t.Helper()
-	s := &site{t: t, resolvers: &testschema.Resolvers{}, tokens: &tokens{}, log: &syncBuffer{}}
+	s := &site{t: t, resolvers: &transporttest.Resolvers{}, tokens: &transporttest.Tokens{}, log: &syncBuffer{}}
 	s.resolvers.End = func(ctx context.Context, code int) {
 		transport.End(ctx, &transport.CloseError{Code: code, Reason: "cursor-17"})
 	}

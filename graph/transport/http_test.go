@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"tallyard/graph/transport"
-	"tallyard/graph/transport/internal/testschema"
+	"tallyard/graph/transport/transporttest"
 )
 
 func TestAPostIsAnsweredInTheTypeThatTheClientWants(t *testing.T) {
@@ -144,7 +144,7 @@ func TestABodyWithoutLengthIsCutOffAtTheLimit(t *testing.T) {
 
 // G8: a body that does not come is not waited for.
 func TestASlowBodyIsClosed(t *testing.T) {
-	s := open(t, func(c *transport.Config, _ *testschema.Resolvers) { c.Limits.BodyTimeout = 100 * time.Millisecond })
+	s := open(t, func(c *transport.Config, _ *transporttest.Resolvers) { c.Limits.BodyTimeout = 100 * time.Millisecond })
 	conn, err := net.Dial("tcp", s.server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestASlowBodyIsClosed(t *testing.T) {
 }
 
 func TestAConnectionIsUsedAgainAfterAnAnswer(t *testing.T) {
-	s := open(t, func(c *transport.Config, _ *testschema.Resolvers) {
+	s := open(t, func(c *transport.Config, _ *transporttest.Resolvers) {
 		c.Limits.BodyTimeout, c.Limits.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
 	})
 	for range 3 {
@@ -275,7 +275,7 @@ func TestForeignOriginsAreRefusedUnlessListed(t *testing.T) {
 }
 
 func TestAStarInTheOriginsIsIgnored(t *testing.T) {
-	s := open(t, func(c *transport.Config, _ *testschema.Resolvers) { c.Origins = []string{"*"} })
+	s := open(t, func(c *transport.Config, _ *transporttest.Resolvers) { c.Origins = []string{"*"} })
 	if r := s.post(`{"query":"{ hello }"}`, "Origin", "https://evil.example"); r.status != 403 {
 		t.Errorf("status %d", r.status)
 	}
@@ -345,7 +345,7 @@ func TestARequestIDIsTakenWhenItIsSane(t *testing.T) {
 
 // G16
 func TestWithoutIntrospectionTheSchemaIsNotTold(t *testing.T) {
-	s := open(t, func(c *transport.Config, _ *testschema.Resolvers) { c.Introspection = false })
+	s := open(t, func(c *transport.Config, _ *transporttest.Resolvers) { c.Introspection = false })
 	for _, query := range []string{
 		"{ __schema { types { name } } }", `{ __type(name: "Query") { name } }`,
 		"{ helo }", "{ hello(nam: 1) }", "{ hello(naem: \"x\") }", "{ search(filter: {wordz: []}) }", "{ colour(value: REDD) }",
@@ -364,14 +364,14 @@ func TestWithoutIntrospectionTheSchemaIsNotTold(t *testing.T) {
 
 // G14, second half: a query ends with its client.
 func TestAQueryIsCancelledWhenItsClientLeaves(t *testing.T) {
-	s := open(t, func(_ *transport.Config, r *testschema.Resolvers) { r.Entered = make(chan struct{}) })
+	s := open(t, func(_ *transport.Config, r *transporttest.Resolvers) { r.Entered = make(chan struct{}) })
 	leave(t, s, `{"query":"{ slow }"}`)
 	eventually(t, "the query is cancelled", func() bool { return s.resolvers.Cancelled.Load() == 1 })
 }
 
 // G14, first half: a mutation does not.
 func TestAnAcceptedMutationRunsToItsEndWithoutItsClient(t *testing.T) {
-	s := open(t, func(_ *transport.Config, r *testschema.Resolvers) {
+	s := open(t, func(_ *transport.Config, r *transporttest.Resolvers) {
 		r.Entered, r.Release = make(chan struct{}), make(chan struct{})
 	})
 	leave(t, s, `{"query":"mutation { write(value: \"x\") }"}`)
@@ -396,7 +396,7 @@ func leave(t *testing.T, s *site, body string) {
 }
 
 func TestAnOperationHasADeadline(t *testing.T) {
-	s := open(t, func(c *transport.Config, r *testschema.Resolvers) {
+	s := open(t, func(c *transport.Config, r *transporttest.Resolvers) {
 		c.Limits.OperationTimeout = 50 * time.Millisecond
 		r.Release = make(chan struct{})
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/coder/websocket"
 
 	"tallyard/graph/transport"
-	"tallyard/graph/transport/internal/testschema"
+	"tallyard/graph/transport/transporttest"
 )
 
 // client is a WebSocket without any protocol on top.
@@ -171,7 +171,7 @@ func TestCloseCodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := open(t, func(c *transport.Config, _ *testschema.Resolvers) { c.Limits.InitTimeout = 500 * time.Millisecond })
+			s := open(t, func(c *transport.Config, _ *transporttest.Resolvers) { c.Limits.InitTimeout = 500 * time.Millisecond })
 			sock := s.dial()
 			for _, frame := range c.frames {
 				sock.send(frame)
@@ -305,7 +305,7 @@ func TestCompleteStopsASubscriptionAndFreesItsID(t *testing.T) {
 }
 
 func TestAtMostSoManyOperationsRunOnASocket(t *testing.T) {
-	s := open(t, func(c *transport.Config, _ *testschema.Resolvers) { c.Limits.SocketOperations = 5 })
+	s := open(t, func(c *transport.Config, _ *transporttest.Resolvers) { c.Limits.SocketOperations = 5 })
 	c := s.ready()
 	for i := range 6 {
 		c.subscribe(fmt.Sprint(i), "subscription { forever }")
@@ -333,14 +333,14 @@ func TestARevokedTokenClosesItsSocketsWith4403(t *testing.T) {
 	a, b := s.ready(), s.ready()
 	a.subscribe("1", "subscription { forever }")
 	a.expect("next", "1")
-	s.tokens.revoke(&transport.CloseError{Code: transport.CloseForbidden, Reason: "This user was suspended"})
+	s.tokens.Revoke(&transport.CloseError{Code: transport.CloseForbidden, Reason: "This user was suspended"})
 	for _, c := range []*client{a, b} {
 		if code, reason := c.closed(); code != 4403 || reason != "This user was suspended" {
 			t.Errorf("%d %q", code, reason)
 		}
 	}
 	c := s.ready()
-	s.tokens.revoke(nil)
+	s.tokens.Revoke(nil)
 	if code, _ := c.closed(); code != 4403 {
 		t.Errorf("%d", code)
 	}
@@ -348,7 +348,7 @@ func TestARevokedTokenClosesItsSocketsWith4403(t *testing.T) {
 }
 
 func TestASocketWithoutPongIsClosed(t *testing.T) {
-	s := open(t, func(c *transport.Config, _ *testschema.Resolvers) {
+	s := open(t, func(c *transport.Config, _ *transporttest.Resolvers) {
 		c.Limits.PingInterval, c.Limits.PongTimeout = 80*time.Millisecond, 40*time.Millisecond
 	})
 	c := s.ready()
@@ -367,7 +367,7 @@ func TestASocketWithoutPongIsClosed(t *testing.T) {
 
 // G15: a reader that stalls loses its socket, and everything it held is gone.
 func TestAStalledReaderIsDropped(t *testing.T) {
-	s := open(t, func(c *transport.Config, _ *testschema.Resolvers) { c.Limits.WriteTimeout = 300 * time.Millisecond })
+	s := open(t, func(c *transport.Config, _ *transporttest.Resolvers) { c.Limits.WriteTimeout = 300 * time.Millisecond })
 	c := s.ready()
 	c.subscribe("1", "subscription { flood(bytes: 60000) }")
 	c.subscribe("2", "subscription { forever }")
@@ -379,7 +379,7 @@ func TestAStalledReaderIsDropped(t *testing.T) {
 
 // A peer that never reads our close frame, nor answers it, does not keep the socket.
 func TestAStalledReaderCannotDelayItsClose(t *testing.T) {
-	s := open(t, func(c *transport.Config, _ *testschema.Resolvers) { c.Limits.WriteTimeout = 300 * time.Millisecond })
+	s := open(t, func(c *transport.Config, _ *transporttest.Resolvers) { c.Limits.WriteTimeout = 300 * time.Millisecond })
 	c := s.ready()
 	c.subscribe("1", "subscription { closes(code: 4499) }")
 	start := time.Now()
@@ -391,7 +391,7 @@ func TestAStalledReaderCannotDelayItsClose(t *testing.T) {
 
 // G14 over a socket.
 func TestAMutationOverASocketOutlivesIt(t *testing.T) {
-	s := open(t, func(_ *transport.Config, r *testschema.Resolvers) {
+	s := open(t, func(_ *transport.Config, r *transporttest.Resolvers) {
 		r.Entered, r.Release = make(chan struct{}), make(chan struct{})
 	})
 	c := s.ready()
@@ -404,7 +404,7 @@ func TestAMutationOverASocketOutlivesIt(t *testing.T) {
 }
 
 func TestAQueryOverASocketEndsWithIt(t *testing.T) {
-	s := open(t, func(_ *transport.Config, r *testschema.Resolvers) { r.Entered = make(chan struct{}) })
+	s := open(t, func(_ *transport.Config, r *transporttest.Resolvers) { r.Entered = make(chan struct{}) })
 	c := s.ready()
 	c.subscribe("q", "{ slow }")
 	<-s.resolvers.Entered
@@ -414,7 +414,7 @@ func TestAQueryOverASocketEndsWithIt(t *testing.T) {
 }
 
 func TestAMutationOverASocketIsNotStoppedByComplete(t *testing.T) {
-	s := open(t, func(_ *transport.Config, r *testschema.Resolvers) {
+	s := open(t, func(_ *transport.Config, r *transporttest.Resolvers) {
 		r.Entered, r.Release = make(chan struct{}), make(chan struct{})
 	})
 	c := s.ready()
@@ -428,7 +428,7 @@ func TestAMutationOverASocketIsNotStoppedByComplete(t *testing.T) {
 }
 
 func TestStoppingClosesSocketsWith1001AndWaitsForMutations(t *testing.T) {
-	s := open(t, func(_ *transport.Config, r *testschema.Resolvers) {
+	s := open(t, func(_ *transport.Config, r *transporttest.Resolvers) {
 		r.Entered, r.Release = make(chan struct{}), make(chan struct{})
 	})
 	c, idle := s.ready(), s.ready()

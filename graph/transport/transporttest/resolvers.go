@@ -1,4 +1,4 @@
-package testschema
+package transporttest
 
 import (
 	"context"
@@ -48,6 +48,9 @@ type (
 	nested       root
 	nested2      root
 )
+
+// WhoAmI tells which token came.
+func (query) WhoAmI(ctx context.Context) (string, error) { return Actor(ctx), nil }
 
 func (query) Hello(_ context.Context, name *string) (string, error) {
 	if name != nil {
