@@ -57,7 +57,7 @@ func parseIndexKey(key []byte) (stream string, revision int64, err error) {
 		return "", 0, errBadKey
 	}
 	size, n := binary.Uvarint(key[1:])
-	if n <= 0 || size > maxStreamName*4 {
+	if n <= 0 || size > maxStreamName || n != len(binary.AppendUvarint(nil, size)) {
 		return "", 0, errBadKey
 	}
 	rest := key[1+n:]

@@ -121,6 +121,9 @@ func (r *reader) allStart(o *streams.ReadReq_Options_AllOptions, backward bool) 
 // readStream sends up to count events of a stream from a revision on, inclusive.
 func (r *reader) readStream(name string, o *streams.ReadReq_Options_StreamOptions, backward bool, count uint64) error {
 	ctx := r.out.Context()
+	if o.GetRevisionOption() == nil {
+		return invalid("the read names no revision")
+	}
 	h, err := r.open(name)
 	if err != nil {
 		return err
@@ -137,8 +140,6 @@ func (r *reader) readStream(name string, o *streams.ReadReq_Options_StreamOption
 		}
 	case *streams.ReadReq_Options_StreamOptions_Revision:
 		from = int64(min(x.Revision, math.MaxInt64))
-	default:
-		return invalid("the read names no revision")
 	}
 	for count > 0 {
 		if r.server.isStopping() {

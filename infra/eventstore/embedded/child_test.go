@@ -1,0 +1,3 @@
+package embedded
+
+func runChild(string) int { return 0 }
