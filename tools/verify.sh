@@ -64,12 +64,6 @@ modules() {
   go mod verify >/dev/null && go mod tidy -diff && go -C tools mod tidy -diff
 }
 
-explorer() {
-  [ -x web/explorer/check.sh ] || { echo "web/explorer/check.sh is missing"; return 1; }
-  command -v npm >/dev/null || { echo "npm is not installed"; return 77; }
-  web/explorer/check.sh
-}
-
 schema() {
   command -v npm >/dev/null || { echo "npm is not installed"; return 77; }
   tools/schema/check.sh
@@ -93,8 +87,8 @@ step "module files are tidy" modules
 step "rules of the repository" go run -C tools ./check ..
 step "shell scripts parse" bash -c 'git ls-files -z "*.sh" .ci/run | xargs -0 -r -n 1 bash -n'
 step "govulncheck" vulnerabilities
-[ -d web/explorer ] && step "the explorer's bundle is current" explorer
-[ -d tools/schema ] && step "graphql schema" schema
+step "the explorer's bundle is current" web/explorer/check.sh
+step "graphql schema" schema
 step "clean tree" clean_tree
 
 for u in ${unchecked[@]+"${unchecked[@]}"}; do echo "NOT CHECKED: $u"; done
