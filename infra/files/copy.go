@@ -49,7 +49,8 @@ const (
 func (c *copier) partialName() string { return c.name + ".partial" }
 func (c *copier) trashPrefix() string { return c.name + ".trash." }
 
-// run copies src and gives the open, complete and durable copy.
+// run copies src and gives the open, complete copy, which is durable after the
+// next syncAround.
 func (c *copier) run(src *dir) (partial *dir, err error) {
 	tree, err := c.scan.scan(src, "", 0)
 	if err != nil {
@@ -73,25 +74,26 @@ func (c *copier) run(src *dir) (partial *dir, err error) {
 	if err = c.prune(partial, tree); err == nil {
 		err = c.copyFolder(src, partial, tree, "")
 	}
-	// Also when it failed: what was copied need not be copied again.
-	if err = errors.Join(err, c.flush(partial)); err != nil {
+	if err == nil {
+		err = c.checkUnchanged(src, tree)
+	}
+	if err == nil {
+		err = explain("copy", c.scan.inSpace(""), c.fixFolders(partial, tree))
+	}
+	if err != nil {
+		err = errors.Join(err, c.keep(partial)) // what was copied need not be copied again
 		partial.close()
 		return nil, err
-	}
-	if err := c.checkUnchanged(src, tree); err != nil {
-		partial.close()
-		return nil, err
-	}
-	if err := c.fixFolders(partial, tree); err != nil {
-		partial.close()
-		return nil, explain("copy", c.scan.inSpace(""), err)
 	}
 	return partial, nil
 }
 
 // openFolder opens a folder of the copy, which an earlier try may have made read-only already.
 func (c *copier) openFolder(in *dir, name string) (*dir, error) {
-	d, err := in.ensure(name, privateMode)
+	if _, err := in.mkdir(name, privateMode); err != nil { // made durable with its files
+		return nil, err
+	}
+	d, err := in.child(name)
 	if err != nil {
 		return nil, err
 	}
@@ -257,12 +259,29 @@ func (c *copier) flush(d *dir) error {
 	if len(c.pending) == 0 {
 		return nil
 	}
-	if err := syncAround(d); err != nil {
+	if err := c.store.syncAround(d); err != nil {
 		return explain("copy", c.scan.inSpace(""), err)
 	}
-	err := c.journal.append(c.pending)
+	if err := c.journal.append(c.pending); err != nil {
+		return explain("copy", c.scan.inSpace(""), err)
+	}
 	c.pending, c.pendingBytes = c.pending[:0], 0
-	return explain("copy", c.scan.inSpace(""), err)
+	return nil
+}
+
+// keep records what was copied when the copy stops. On a full disk the files
+// copied last make room for the records of the others.
+func (c *copier) keep(partial *dir) error {
+	err := c.flush(partial)
+	for isFull(err) && len(c.pending) > 0 {
+		last := c.pending[len(c.pending)-1]
+		c.pending = c.pending[:len(c.pending)-1]
+		if err := partial.unlinkBelow(last.Path); err != nil {
+			return explain("copy", c.scan.inSpace(""), err)
+		}
+		err = c.flush(partial)
+	}
+	return err
 }
 
 // checkUnchanged looks the source over once more, so that the copy is of a

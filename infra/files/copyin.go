@@ -123,7 +123,7 @@ func (c *copier) deliver(top, partial *dir, folder storage.Path, m Manifest) err
 	if err := c.writeReceipt(partial, m); err != nil {
 		return explain("copy", folder.String(), err)
 	}
-	if err := syncAround(c.work); err != nil {
+	if err := c.store.syncAround(c.work); err != nil {
 		return explain("copy", folder.String(), err)
 	}
 	err = renameNew(c.work, c.partialName(), parent, folder.Base())

@@ -54,13 +54,15 @@ func (s *Store) CopyOut(ctx context.Context, tenant, space uuid.UUID, folder sto
 	c := s.copier(ctx, folder, work, name, j, progress)
 	c.modes = modes{file: publicFile, program: publicProgram, folder: publicFolder}
 	partial, err := c.run(src)
+	if err == nil {
+		defer partial.close()
+	}
+	if (err == nil || errors.Is(err, errSourceChanged)) && !stillThere(top, folder, src) {
+		err = sourceGone(folder)
+	}
 	if err != nil {
-		if errors.Is(err, errSourceChanged) && !stillThere(top, folder, src) {
-			err = sourceGone(folder)
-		}
 		return Manifest{}, err
 	}
-	defer partial.close()
 	return c.publish()
 }
 
@@ -87,7 +89,7 @@ func stillThere(top *dir, folder storage.Path, open *dir) bool {
 func (c *copier) publish() (Manifest, error) {
 	m, err := c.writeManifest()
 	if err == nil {
-		err = syncAround(c.work)
+		err = c.store.syncAround(c.work)
 	}
 	if err == nil {
 		err = renameNew(c.work, c.partialName(), c.work, c.name)

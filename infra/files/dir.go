@@ -189,6 +189,20 @@ func (d *dir) unlink(name string) error {
 	return ignoreMissing(d.at("unlink", name, func(fd int) error { return unix.Unlinkat(fd, name, 0) }))
 }
 
+// unlinkBelow is unlink for a path of names.
+func (d *dir) unlinkBelow(path string) error {
+	first, rest, deeper := strings.Cut(path, "/")
+	if !deeper {
+		return d.unlink(first)
+	}
+	sub, err := d.child(first)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer sub.close()
+	return sub.unlinkBelow(rest)
+}
+
 // rmdir removes an empty directory; a missing one is fine.
 func (d *dir) rmdir(name string) error {
 	return ignoreMissing(d.at("rmdir", name, func(fd int) error { return unix.Unlinkat(fd, name, unix.AT_REMOVEDIR) }))

@@ -46,11 +46,23 @@ func newWorldAt(t testing.TB, spaces, published string) *world {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+		openUp(spaces)
+		openUp(published)
 	})
 	if err := s.EnsureSpace(w.ctx, w.tenant, w.space); err != nil {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// openUp lets an ordinary user remove read-only folders.
+func openUp(root string) {
+	_ = filepath.WalkDir(root, func(p string, e fs.DirEntry, _ error) error {
+		if e != nil && e.IsDir() {
+			_ = os.Chmod(p, 0o700)
+		}
+		return nil
+	})
 }
 
 func path(t testing.TB, text string) storage.Path {

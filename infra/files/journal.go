@@ -44,6 +44,7 @@ type journal struct {
 	f    *os.File
 	dir  *dir
 	name string
+	size int64 // of the whole lines
 }
 
 // takeJournal opens the journal of a copy and locks it, so that two programs
@@ -92,13 +93,11 @@ func (j *journal) read() (map[string]record, error) {
 		good += int64(len(line))
 		known[r.Path] = r
 	}
-	if err := j.f.Truncate(good); err != nil {
-		return nil, err
-	}
-	_, err := j.f.Seek(good, io.SeekStart)
-	return known, err
+	j.size = good
+	return known, j.f.Truncate(good)
 }
 
+// append adds records, all or none.
 func (j *journal) append(records []record) error {
 	var text bytes.Buffer
 	out := json.NewEncoder(&text)
@@ -107,8 +106,11 @@ func (j *journal) append(records []record) error {
 			return err
 		}
 	}
-	_, err := j.f.Write(text.Bytes())
-	return err
+	if _, err := j.f.WriteAt(text.Bytes(), j.size); err != nil {
+		return errors.Join(err, j.f.Truncate(j.size))
+	}
+	j.size += int64(text.Len())
+	return nil
 }
 
 // remove ends the copy: the journal goes, and with it the lock.

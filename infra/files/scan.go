@@ -143,19 +143,18 @@ func (s *scanner) look(d *dir, name, path string, depth int) (*node, error) {
 	return n, nil
 }
 
-// firstChange finds where two looks at a tree differ; empty when they don't.
-func firstChange(before, after []*node, path string) (string, bool) {
-	for i := range max(len(before), len(after)) {
-		if i >= len(before) {
-			return below(path, after[i].name), true
+// firstChange finds where two looks at a tree differ.
+func firstChange(before, after []*node, path string) (at string, changed bool) {
+	for i, j := 0, 0; i < len(before) || j < len(after); i, j = i+1, j+1 {
+		switch {
+		case j >= len(after) || i < len(before) && before[i].name < after[j].name:
+			return below(path, before[i].name), true // lost
+		case i >= len(before) || before[i].name > after[j].name:
+			return below(path, after[j].name), true // added
 		}
-		a := before[i]
+		a, b := before[i], after[j]
 		here := below(path, a.name)
-		if i >= len(after) || after[i].name != a.name {
-			return here, true
-		}
-		b := after[i]
-		if a.stat.dir != b.stat.dir || (!a.stat.dir && !a.stat.same(b.stat)) {
+		if a.stat.dir != b.stat.dir || !a.stat.dir && !a.stat.same(b.stat) {
 			return here, true
 		}
 		if at, changed := firstChange(a.kids, b.kids, here); changed {

@@ -42,13 +42,15 @@ type Store struct {
 	maxFiles          int64
 	maxBytes          int64
 
+	// syncAround is the function of that name, except in tests that don't ask for durability.
+	syncAround func(*dir) error
 	// afterFile, in tests, is called when a file of a copy was copied.
 	afterFile func(path string)
 }
 
 // Open makes the two directories when they are missing and opens them.
 func Open(cfg Config) (*Store, error) {
-	s := &Store{log: cfg.Logger, maxFiles: cfg.MaxCopyFiles, maxBytes: cfg.MaxCopyBytes}
+	s := &Store{log: cfg.Logger, maxFiles: cfg.MaxCopyFiles, maxBytes: cfg.MaxCopyBytes, syncAround: syncAround}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -55,11 +55,9 @@ func (s *Store) Receive(ctx context.Context, tenant, space uuid.UUID, p storage.
 		return 0, nil, false, explain("upload", p.String(), err)
 	}
 	defer u.close()
-	if err := u.write(ctx, body); err != nil {
-		return u.size, nil, false, explain("upload", p.String(), u.keep(err))
-	}
-	if total != UnknownTotal && u.size < total {
-		return u.size, nil, false, explain("upload", p.String(), u.keep(nil))
+	if err := u.write(ctx, body); err != nil || (total != UnknownTotal && u.size < total) {
+		received, err = u.keep(err)
+		return received, nil, false, explain("upload", p.String(), err)
 	}
 	if sum, err = u.verify(ctx, checksum); err != nil {
 		return 0, nil, false, explain("upload", p.String(), err)
@@ -186,7 +184,7 @@ func (u *upload) write(ctx context.Context, body io.Reader) error {
 				return errors.Join(tooManyBytes(u.total), u.discard())
 			}
 			if _, err := u.f.WriteAt(buffer[:n], u.size); err != nil {
-				return err
+				return err // keep counts what was written of it
 			}
 			u.size += int64(n)
 			if u.digest != nil {
@@ -207,14 +205,17 @@ func tooManyBytes(total int64) error {
 		fmt.Sprintf("More bytes came than the %d that were announced; start the upload again with the right size.", total))
 }
 
-// keep makes the received bytes durable, so that the offset that the client is
-// told stays true; an upload that can't be continued is not kept.
-func (u *upload) keep(cause error) error {
+// keep makes the received bytes durable and counts them, so that the offset
+// that the client is told stays true. An upload that can't be continued is not kept.
+func (u *upload) keep(cause error) (received int64, err error) {
 	if cause != nil && u.total == UnknownTotal {
-		u.size = 0
-		return errors.Join(cause, u.discard())
+		return 0, errors.Join(cause, u.discard())
 	}
-	return errors.Join(cause, u.f.Sync())
+	if err := u.f.Sync(); err != nil {
+		return 0, errors.Join(cause, err)
+	}
+	st, err := statFile(u.f)
+	return st.size, errors.Join(cause, err)
 }
 
 func (u *upload) discard() error {
