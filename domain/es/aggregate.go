@@ -156,3 +156,18 @@ func keep[S any](ctx context.Context, rt *Runtime, a Aggregate[S], stream Stream
 		rt.Logger.WarnContext(ctx, "snapshot not saved", "stream", stream.String(), "error", err)
 	}
 }
+
+// LoadRevision folds an aggregate up to and including a revision.
+func LoadRevision[S any](ctx context.Context, rt *Runtime, a Aggregate[S], tenant, id uuid.UUID, until Revision) (Loaded[S], error) {
+	l := Loaded[S]{Revision: NoRevision}
+	for env, err := range Events(ctx, rt, a.Stream(tenant, id), 0) {
+		if err != nil {
+			return l, err
+		}
+		if env.Revision > until {
+			break
+		}
+		l.apply(a, env)
+	}
+	return l, nil
+}

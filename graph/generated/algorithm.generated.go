@@ -637,8 +637,8 @@ func (ec *executionContext) _AlgorithmConnection_pageInfo(ctx context.Context, f
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2tallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖtallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -715,8 +715,8 @@ func (ec *executionContext) _AlgorithmEdge_node(ctx context.Context, field graph
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Algorithm) graphql.Marshaler {
-			return ec.marshalNAlgorithm2tallyardᚋgraphᚋgqlmodelᚐAlgorithm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Algorithm) graphql.Marshaler {
+			return ec.marshalNAlgorithm2ᚖtallyardᚋgraphᚋgqlmodelᚐAlgorithm(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1417,8 +1417,8 @@ func (ec *executionContext) _AlgorithmVersion_image(ctx context.Context, field g
 			return obj.Image, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Image) graphql.Marshaler {
-			return ec.marshalNImage2tallyardᚋgraphᚋgqlmodelᚐImage(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Image) graphql.Marshaler {
+			return ec.marshalNImage2ᚖtallyardᚋgraphᚋgqlmodelᚐImage(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1449,8 +1449,8 @@ func (ec *executionContext) _AlgorithmVersion_source(ctx context.Context, field 
 			return obj.Source, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.AlgorithmSource) graphql.Marshaler {
-			return ec.marshalNAlgorithmSource2tallyardᚋgraphᚋgqlmodelᚐAlgorithmSource(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.AlgorithmSource) graphql.Marshaler {
+			return ec.marshalNAlgorithmSource2ᚖtallyardᚋgraphᚋgqlmodelᚐAlgorithmSource(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1545,8 +1545,8 @@ func (ec *executionContext) _AlgorithmVersion_resources(ctx context.Context, fie
 			return obj.Resources, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.AlgorithmResources) graphql.Marshaler {
-			return ec.marshalNAlgorithmResources2tallyardᚋgraphᚋgqlmodelᚐAlgorithmResources(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.AlgorithmResources) graphql.Marshaler {
+			return ec.marshalNAlgorithmResources2ᚖtallyardᚋgraphᚋgqlmodelᚐAlgorithmResources(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2167,8 +2167,8 @@ func (ec *executionContext) _AlgorithmVersionConnection_pageInfo(ctx context.Con
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2tallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖtallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2245,8 +2245,8 @@ func (ec *executionContext) _AlgorithmVersionEdge_node(ctx context.Context, fiel
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.AlgorithmVersion) graphql.Marshaler {
-			return ec.marshalNAlgorithmVersion2tallyardᚋgraphᚋgqlmodelᚐAlgorithmVersion(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.AlgorithmVersion) graphql.Marshaler {
+			return ec.marshalNAlgorithmVersion2ᚖtallyardᚋgraphᚋgqlmodelᚐAlgorithmVersion(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2373,8 +2373,8 @@ func (ec *executionContext) _CreateAlgorithmPayload_receipt(ctx context.Context,
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2469,8 +2469,8 @@ func (ec *executionContext) _CreateAlgorithmVersionPayload_receipt(ctx context.C
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2588,8 +2588,8 @@ func (ec *executionContext) _DeleteAlgorithmVersionPayload_receipt(ctx context.C
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2794,8 +2794,8 @@ func (ec *executionContext) _DeleteAlgorithmVersionsPayload_receipt(ctx context.
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2936,8 +2936,8 @@ func (ec *executionContext) _FavoriteAlgorithmPayload_receipt(ctx context.Contex
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3124,8 +3124,8 @@ func (ec *executionContext) _PublishAlgorithmVersionPayload_receipt(ctx context.
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3220,8 +3220,8 @@ func (ec *executionContext) _UnfavoriteAlgorithmPayload_receipt(ctx context.Cont
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3316,8 +3316,8 @@ func (ec *executionContext) _UpdateAlgorithmVersionPayload_receipt(ctx context.C
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -5963,10 +5963,6 @@ func (ec *executionContext) _UpdateAlgorithmVersionPayload(ctx context.Context, 
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) marshalNAlgorithm2tallyardᚋgraphᚋgqlmodelᚐAlgorithm(ctx context.Context, sel ast.SelectionSet, v gqlmodel.Algorithm) graphql.Marshaler {
-	return ec._Algorithm(ctx, sel, &v)
-}
-
 func (ec *executionContext) marshalNAlgorithm2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐAlgorithmᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.Algorithm) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -6046,12 +6042,20 @@ func (ec *executionContext) marshalNAlgorithmOrderField2tallyardᚋgraphᚋgqlmo
 	return v
 }
 
-func (ec *executionContext) marshalNAlgorithmResources2tallyardᚋgraphᚋgqlmodelᚐAlgorithmResources(ctx context.Context, sel ast.SelectionSet, v gqlmodel.AlgorithmResources) graphql.Marshaler {
-	return ec._AlgorithmResources(ctx, sel, &v)
+func (ec *executionContext) marshalNAlgorithmResources2ᚖtallyardᚋgraphᚋgqlmodelᚐAlgorithmResources(ctx context.Context, sel ast.SelectionSet, v *gqlmodel.AlgorithmResources) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "AlgorithmResources!")
+		return graphql.Null
+	}
+	return ec._AlgorithmResources(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNAlgorithmSource2tallyardᚋgraphᚋgqlmodelᚐAlgorithmSource(ctx context.Context, sel ast.SelectionSet, v gqlmodel.AlgorithmSource) graphql.Marshaler {
-	return ec._AlgorithmSource(ctx, sel, &v)
+func (ec *executionContext) marshalNAlgorithmSource2ᚖtallyardᚋgraphᚋgqlmodelᚐAlgorithmSource(ctx context.Context, sel ast.SelectionSet, v *gqlmodel.AlgorithmSource) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "AlgorithmSource!")
+		return graphql.Null
+	}
+	return ec._AlgorithmSource(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNAlgorithmUse2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐAlgorithmUseᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.AlgorithmUse) graphql.Marshaler {
@@ -6076,10 +6080,6 @@ func (ec *executionContext) marshalNAlgorithmUse2ᚖtallyardᚋgraphᚋgqlmodel�
 		return graphql.Null
 	}
 	return ec._AlgorithmUse(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalNAlgorithmVersion2tallyardᚋgraphᚋgqlmodelᚐAlgorithmVersion(ctx context.Context, sel ast.SelectionSet, v gqlmodel.AlgorithmVersion) graphql.Marshaler {
-	return ec._AlgorithmVersion(ctx, sel, &v)
 }
 
 func (ec *executionContext) marshalNAlgorithmVersion2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐAlgorithmVersionᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.AlgorithmVersion) graphql.Marshaler {
@@ -6257,8 +6257,12 @@ func (ec *executionContext) marshalNFramework2tallyardᚋgraphᚋgqlmodelᚐFram
 	return v
 }
 
-func (ec *executionContext) marshalNImage2tallyardᚋgraphᚋgqlmodelᚐImage(ctx context.Context, sel ast.SelectionSet, v gqlmodel.Image) graphql.Marshaler {
-	return ec._Image(ctx, sel, &v)
+func (ec *executionContext) marshalNImage2ᚖtallyardᚋgraphᚋgqlmodelᚐImage(ctx context.Context, sel ast.SelectionSet, v *gqlmodel.Image) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "Image!")
+		return graphql.Null
+	}
+	return ec._Image(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNPair2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐPairᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.Pair) graphql.Marshaler {

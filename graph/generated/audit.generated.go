@@ -93,8 +93,8 @@ func (ec *executionContext) _AuditEntry_actor(ctx context.Context, field graphql
 			return obj.Actor, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Actor) graphql.Marshaler {
-			return ec.marshalNActor2tallyardᚋgraphᚋgqlmodelᚐActor(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Actor) graphql.Marshaler {
+			return ec.marshalNActor2ᚖtallyardᚋgraphᚋgqlmodelᚐActor(ctx, selections, v)
 		},
 		true,
 		true,
@@ -148,8 +148,8 @@ func (ec *executionContext) _AuditEntry_subject(ctx context.Context, field graph
 			return obj.Subject, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.AuditSubject) graphql.Marshaler {
-			return ec.marshalNAuditSubject2tallyardᚋgraphᚋgqlmodelᚐAuditSubject(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.AuditSubject) graphql.Marshaler {
+			return ec.marshalNAuditSubject2ᚖtallyardᚋgraphᚋgqlmodelᚐAuditSubject(ctx, selections, v)
 		},
 		true,
 		true,
@@ -524,8 +524,8 @@ func (ec *executionContext) _AuditEntryConnection_pageInfo(ctx context.Context, 
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2tallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖtallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -602,8 +602,8 @@ func (ec *executionContext) _AuditEntryEdge_node(ctx context.Context, field grap
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.AuditEntry) graphql.Marshaler {
-			return ec.marshalNAuditEntry2tallyardᚋgraphᚋgqlmodelᚐAuditEntry(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.AuditEntry) graphql.Marshaler {
+			return ec.marshalNAuditEntry2ᚖtallyardᚋgraphᚋgqlmodelᚐAuditEntry(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1224,10 +1224,6 @@ func (ec *executionContext) _AuditTailEvent(ctx context.Context, sel ast.Selecti
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) marshalNAuditEntry2tallyardᚋgraphᚋgqlmodelᚐAuditEntry(ctx context.Context, sel ast.SelectionSet, v gqlmodel.AuditEntry) graphql.Marshaler {
-	return ec._AuditEntry(ctx, sel, &v)
-}
-
 func (ec *executionContext) marshalNAuditEntry2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐAuditEntryᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.AuditEntry) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -1309,8 +1305,12 @@ func (ec *executionContext) marshalNAuditOutcome2tallyardᚋgraphᚋgqlmodelᚐA
 	return v
 }
 
-func (ec *executionContext) marshalNAuditSubject2tallyardᚋgraphᚋgqlmodelᚐAuditSubject(ctx context.Context, sel ast.SelectionSet, v gqlmodel.AuditSubject) graphql.Marshaler {
-	return ec._AuditSubject(ctx, sel, &v)
+func (ec *executionContext) marshalNAuditSubject2ᚖtallyardᚋgraphᚋgqlmodelᚐAuditSubject(ctx context.Context, sel ast.SelectionSet, v *gqlmodel.AuditSubject) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "AuditSubject!")
+		return graphql.Null
+	}
+	return ec._AuditSubject(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNAuditTailEvent2ᚖtallyardᚋgraphᚋgqlmodelᚐAuditTailEvent(ctx context.Context, sel ast.SelectionSet, v *gqlmodel.AuditTailEvent) graphql.Marshaler {

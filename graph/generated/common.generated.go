@@ -298,8 +298,8 @@ func (ec *executionContext) _HistoryConnection_pageInfo(ctx context.Context, fie
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2tallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖtallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -353,8 +353,8 @@ func (ec *executionContext) _HistoryEdge_node(ctx context.Context, field graphql
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.HistoryEntry) graphql.Marshaler {
-			return ec.marshalNHistoryEntry2tallyardᚋgraphᚋgqlmodelᚐHistoryEntry(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.HistoryEntry) graphql.Marshaler {
+			return ec.marshalNHistoryEntry2ᚖtallyardᚋgraphᚋgqlmodelᚐHistoryEntry(ctx, selections, v)
 		},
 		true,
 		true,
@@ -477,8 +477,8 @@ func (ec *executionContext) _HistoryEntry_actor(ctx context.Context, field graph
 			return obj.Actor, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Actor) graphql.Marshaler {
-			return ec.marshalNActor2tallyardᚋgraphᚋgqlmodelᚐActor(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Actor) graphql.Marshaler {
+			return ec.marshalNActor2ᚖtallyardᚋgraphᚋgqlmodelᚐActor(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1154,8 +1154,12 @@ func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) marshalNActor2tallyardᚋgraphᚋgqlmodelᚐActor(ctx context.Context, sel ast.SelectionSet, v gqlmodel.Actor) graphql.Marshaler {
-	return ec._Actor(ctx, sel, &v)
+func (ec *executionContext) marshalNActor2ᚖtallyardᚋgraphᚋgqlmodelᚐActor(ctx context.Context, sel ast.SelectionSet, v *gqlmodel.Actor) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "Actor!")
+		return graphql.Null
+	}
+	return ec._Actor(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNActorKind2tallyardᚋgraphᚋgqlmodelᚐActorKind(ctx context.Context, v any) (gqlmodel.ActorKind, error) {
@@ -1268,10 +1272,6 @@ func (ec *executionContext) marshalNHistoryEdge2ᚖtallyardᚋgraphᚋgqlmodel�
 	return ec._HistoryEdge(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNHistoryEntry2tallyardᚋgraphᚋgqlmodelᚐHistoryEntry(ctx context.Context, sel ast.SelectionSet, v gqlmodel.HistoryEntry) graphql.Marshaler {
-	return ec._HistoryEntry(ctx, sel, &v)
-}
-
 func (ec *executionContext) marshalNHistoryEntry2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐHistoryEntryᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.HistoryEntry) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -1306,8 +1306,12 @@ func (ec *executionContext) marshalNOrderDirection2tallyardᚋgraphᚋgqlmodel�
 	return v
 }
 
-func (ec *executionContext) marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx context.Context, sel ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-	return ec._Receipt(ctx, sel, &v)
+func (ec *executionContext) marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx context.Context, sel ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "Receipt!")
+		return graphql.Null
+	}
+	return ec._Receipt(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNUserError2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐUserErrorᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.UserError) graphql.Marshaler {

@@ -141,8 +141,8 @@ func (ec *executionContext) _CancelOperationPayload_receipt(ctx context.Context,
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -324,8 +324,8 @@ func (ec *executionContext) _DismissOperationsPayload_receipt(ctx context.Contex
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -914,8 +914,8 @@ func (ec *executionContext) _OperationConnection_pageInfo(ctx context.Context, f
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2tallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖtallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -992,8 +992,8 @@ func (ec *executionContext) _OperationEdge_node(ctx context.Context, field graph
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Operation) graphql.Marshaler {
-			return ec.marshalNOperation2tallyardᚋgraphᚋgqlmodelᚐOperation(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Operation) graphql.Marshaler {
+			return ec.marshalNOperation2ᚖtallyardᚋgraphᚋgqlmodelᚐOperation(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1276,8 +1276,8 @@ func (ec *executionContext) _RetryOperationPayload_receipt(ctx context.Context, 
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2130,10 +2130,6 @@ func (ec *executionContext) marshalNDismissOperationsPayload2ᚖtallyardᚋgraph
 		return graphql.Null
 	}
 	return ec._DismissOperationsPayload(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalNOperation2tallyardᚋgraphᚋgqlmodelᚐOperation(ctx context.Context, sel ast.SelectionSet, v gqlmodel.Operation) graphql.Marshaler {
-	return ec._Operation(ctx, sel, &v)
 }
 
 func (ec *executionContext) marshalNOperation2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐOperationᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.Operation) graphql.Marshaler {

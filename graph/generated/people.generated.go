@@ -139,8 +139,8 @@ func (ec *executionContext) _CreateApiTokenPayload_receipt(ctx context.Context, 
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -235,8 +235,8 @@ func (ec *executionContext) _CreateProjectPayload_receipt(ctx context.Context, f
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -331,8 +331,8 @@ func (ec *executionContext) _CreateUserPayload_receipt(ctx context.Context, fiel
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -427,8 +427,8 @@ func (ec *executionContext) _GrantRolePayload_receipt(ctx context.Context, field
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -615,8 +615,8 @@ func (ec *executionContext) _ProjectConnection_pageInfo(ctx context.Context, fie
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2tallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖtallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -693,8 +693,8 @@ func (ec *executionContext) _ProjectEdge_node(ctx context.Context, field graphql
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Project) graphql.Marshaler {
-			return ec.marshalNProject2tallyardᚋgraphᚋgqlmodelᚐProject(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Project) graphql.Marshaler {
+			return ec.marshalNProject2ᚖtallyardᚋgraphᚋgqlmodelᚐProject(ctx, selections, v)
 		},
 		true,
 		true,
@@ -789,8 +789,8 @@ func (ec *executionContext) _ReinstateUserPayload_receipt(ctx context.Context, f
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -885,8 +885,8 @@ func (ec *executionContext) _RevokeApiTokenPayload_receipt(ctx context.Context, 
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -981,8 +981,8 @@ func (ec *executionContext) _RevokeRolePayload_receipt(ctx context.Context, fiel
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1132,8 +1132,8 @@ func (ec *executionContext) _SuspendUserPayload_receipt(ctx context.Context, fie
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1297,8 +1297,8 @@ func (ec *executionContext) _TenantConnection_pageInfo(ctx context.Context, fiel
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2tallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖtallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1375,8 +1375,8 @@ func (ec *executionContext) _TenantEdge_node(ctx context.Context, field graphql.
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Tenant) graphql.Marshaler {
-			return ec.marshalNTenant2tallyardᚋgraphᚋgqlmodelᚐTenant(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Tenant) graphql.Marshaler {
+			return ec.marshalNTenant2ᚖtallyardᚋgraphᚋgqlmodelᚐTenant(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1618,8 +1618,8 @@ func (ec *executionContext) _UserConnection_pageInfo(ctx context.Context, field 
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2tallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖtallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1696,8 +1696,8 @@ func (ec *executionContext) _UserEdge_node(ctx context.Context, field graphql.Co
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.User) graphql.Marshaler {
-			return ec.marshalNUser2tallyardᚋgraphᚋgqlmodelᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚖtallyardᚋgraphᚋgqlmodelᚐUser(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3345,10 +3345,6 @@ func (ec *executionContext) marshalNGrantRolePayload2ᚖtallyardᚋgraphᚋgqlmo
 	return ec._GrantRolePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNProject2tallyardᚋgraphᚋgqlmodelᚐProject(ctx context.Context, sel ast.SelectionSet, v gqlmodel.Project) graphql.Marshaler {
-	return ec._Project(ctx, sel, &v)
-}
-
 func (ec *executionContext) marshalNProject2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐProjectᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.Project) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -3491,10 +3487,6 @@ func (ec *executionContext) marshalNSuspendUserPayload2ᚖtallyardᚋgraphᚋgql
 	return ec._SuspendUserPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNTenant2tallyardᚋgraphᚋgqlmodelᚐTenant(ctx context.Context, sel ast.SelectionSet, v gqlmodel.Tenant) graphql.Marshaler {
-	return ec._Tenant(ctx, sel, &v)
-}
-
 func (ec *executionContext) marshalNTenant2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐTenantᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.Tenant) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -3549,10 +3541,6 @@ func (ec *executionContext) marshalNTenantEdge2ᚖtallyardᚋgraphᚋgqlmodelᚐ
 		return graphql.Null
 	}
 	return ec._TenantEdge(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalNUser2tallyardᚋgraphᚋgqlmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v gqlmodel.User) graphql.Marshaler {
-	return ec._User(ctx, sel, &v)
 }
 
 func (ec *executionContext) marshalNUser2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐUserᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.User) graphql.Marshaler {

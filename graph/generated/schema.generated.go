@@ -3663,8 +3663,12 @@ func (ec *executionContext) marshalNNode2ᚕtallyardᚋgraphᚋgqlmodelᚐNode(c
 	return ret
 }
 
-func (ec *executionContext) marshalNPageInfo2tallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v gqlmodel.PageInfo) graphql.Marshaler {
-	return ec._PageInfo(ctx, sel, &v)
+func (ec *executionContext) marshalNPageInfo2ᚖtallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v *gqlmodel.PageInfo) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "PageInfo!")
+		return graphql.Null
+	}
+	return ec._PageInfo(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNPosition2string(ctx context.Context, v any) (string, error) {

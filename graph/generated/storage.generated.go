@@ -108,8 +108,8 @@ func (ec *executionContext) _CreateDirectoryPayload_receipt(ctx context.Context,
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -282,8 +282,8 @@ func (ec *executionContext) _DeleteFilesPayload_receipt(ctx context.Context, fie
 			return obj.Receipt, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.Receipt) graphql.Marshaler {
-			return ec.marshalNReceipt2tallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
 		},
 		true,
 		true,
@@ -539,8 +539,8 @@ func (ec *executionContext) _FileConnection_pageInfo(ctx context.Context, field 
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2tallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖtallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -594,8 +594,8 @@ func (ec *executionContext) _FileEdge_node(ctx context.Context, field graphql.Co
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.File) graphql.Marshaler {
-			return ec.marshalNFile2tallyardᚋgraphᚋgqlmodelᚐFile(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.File) graphql.Marshaler {
+			return ec.marshalNFile2ᚖtallyardᚋgraphᚋgqlmodelᚐFile(ctx, selections, v)
 		},
 		true,
 		true,
@@ -846,8 +846,8 @@ func (ec *executionContext) _StorageSpaceConnection_pageInfo(ctx context.Context
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2tallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖtallyardᚋgraphᚋgqlmodelᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -924,8 +924,8 @@ func (ec *executionContext) _StorageSpaceEdge_node(ctx context.Context, field gr
 			return obj.Node, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v gqlmodel.StorageSpace) graphql.Marshaler {
-			return ec.marshalNStorageSpace2tallyardᚋgraphᚋgqlmodelᚐStorageSpace(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.StorageSpace) graphql.Marshaler {
+			return ec.marshalNStorageSpace2ᚖtallyardᚋgraphᚋgqlmodelᚐStorageSpace(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1549,10 +1549,6 @@ func (ec *executionContext) marshalNDeleteFilesPayload2ᚖtallyardᚋgraphᚋgql
 	return ec._DeleteFilesPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNFile2tallyardᚋgraphᚋgqlmodelᚐFile(ctx context.Context, sel ast.SelectionSet, v gqlmodel.File) graphql.Marshaler {
-	return ec._File(ctx, sel, &v)
-}
-
 func (ec *executionContext) marshalNFile2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐFileᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.File) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -1617,10 +1613,6 @@ func (ec *executionContext) unmarshalNFileKind2tallyardᚋgraphᚋgqlmodelᚐFil
 
 func (ec *executionContext) marshalNFileKind2tallyardᚋgraphᚋgqlmodelᚐFileKind(ctx context.Context, sel ast.SelectionSet, v gqlmodel.FileKind) graphql.Marshaler {
 	return v
-}
-
-func (ec *executionContext) marshalNStorageSpace2tallyardᚋgraphᚋgqlmodelᚐStorageSpace(ctx context.Context, sel ast.SelectionSet, v gqlmodel.StorageSpace) graphql.Marshaler {
-	return ec._StorageSpace(ctx, sel, &v)
 }
 
 func (ec *executionContext) marshalNStorageSpace2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐStorageSpaceᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.StorageSpace) graphql.Marshaler {

@@ -73,15 +73,15 @@ type Algorithm struct {
 	// The newest version that you see.
 	LatestVersion *AlgorithmVersion `json:"latestVersion"`
 	// Its versions that you see, newest first. Give `first` or `last`.
-	Versions AlgorithmVersionConnection `json:"versions"`
+	Versions *AlgorithmVersionConnection `json:"versions"`
 	// It is among your favourites.
 	ViewerHasFavorited bool `json:"viewerHasFavorited"`
 	// You may add a version.
 	ViewerCanCreateVersion bool `json:"viewerCanCreateVersion"`
 	// What happened to it and its versions, oldest first. Give `first`.
-	History HistoryConnection `json:"history"`
-	Folded  algorithm.State   `json:"-"`
-	Past    bool              `json:"-"`
+	History *HistoryConnection `json:"history"`
+	Folded  algorithm.State    `json:"-"`
+	Past    bool               `json:"-"`
 }
 
 func (Algorithm) IsNode() {}
@@ -93,7 +93,7 @@ type AlgorithmConnection struct {
 	// The rows.
 	Nodes []*Algorithm `json:"nodes"`
 	// Where the page lies.
-	PageInfo PageInfo `json:"pageInfo"`
+	PageInfo *PageInfo `json:"pageInfo"`
 	// How many rows the whole list has; counted only when asked for.
 	TotalCount int32   `json:"totalCount"`
 	Count      Counter `json:"-"`
@@ -104,7 +104,7 @@ type AlgorithmEdge struct {
 	// The row's cursor.
 	Cursor string `json:"cursor"`
 	// The row.
-	Node Algorithm `json:"node"`
+	Node *Algorithm `json:"node"`
 }
 
 // Something that happened to an algorithm.
@@ -247,15 +247,15 @@ type AlgorithmVersion struct {
 	// What it is about.
 	Description string `json:"description"`
 	// What it runs in.
-	Image Image `json:"image"`
+	Image *Image `json:"image"`
 	// What is run.
-	Source AlgorithmSource `json:"source"`
+	Source *AlgorithmSource `json:"source"`
 	// Parameters of the script or command.
 	Parameters []*Pair `json:"parameters"`
 	// Environment variables.
 	Environment []*Pair `json:"environment"`
 	// What a run asks for.
-	Resources AlgorithmResources `json:"resources"`
+	Resources *AlgorithmResources `json:"resources"`
 	// How the processes of a run are arranged.
 	DeploymentType DeploymentType `json:"deploymentType"`
 	// The range of workers of an elastic run.
@@ -295,7 +295,7 @@ type AlgorithmVersion struct {
 	// You may delete it as it stands.
 	ViewerCanDelete bool `json:"viewerCanDelete"`
 	// What happened to it, oldest first. Give `first`.
-	History HistoryConnection  `json:"history"`
+	History *HistoryConnection `json:"history"`
 	Past    bool               `json:"-"`
 	Row     algorithm1.Version `json:"-"`
 }
@@ -309,7 +309,7 @@ type AlgorithmVersionConnection struct {
 	// The rows.
 	Nodes []*AlgorithmVersion `json:"nodes"`
 	// Where the page lies.
-	PageInfo PageInfo `json:"pageInfo"`
+	PageInfo *PageInfo `json:"pageInfo"`
 	// How many rows the whole list has; counted only when asked for.
 	TotalCount int32   `json:"totalCount"`
 	Count      Counter `json:"-"`
@@ -320,7 +320,7 @@ type AlgorithmVersionEdge struct {
 	// The row's cursor.
 	Cursor string `json:"cursor"`
 	// The row.
-	Node AlgorithmVersion `json:"node"`
+	Node *AlgorithmVersion `json:"node"`
 }
 
 // Cuts a list of versions; what is absent does not cut.
@@ -350,11 +350,11 @@ type AuditEntry struct {
 	// When it was recorded.
 	At time.Time `json:"at"`
 	// Who.
-	Actor Actor `json:"actor"`
+	Actor *Actor `json:"actor"`
 	// What, by the name of the mutation or of the platform's step.
 	Action string `json:"action"`
 	// On what.
-	Subject AuditSubject `json:"subject"`
+	Subject *AuditSubject `json:"subject"`
 	// How it ended.
 	Outcome AuditOutcome `json:"outcome"`
 	// Why it was refused.
@@ -389,7 +389,7 @@ type AuditEntryConnection struct {
 	// The rows.
 	Nodes []*AuditEntry `json:"nodes"`
 	// Where the page lies.
-	PageInfo PageInfo `json:"pageInfo"`
+	PageInfo *PageInfo `json:"pageInfo"`
 	// How many rows the whole list has; counted only when asked for.
 	TotalCount int32   `json:"totalCount"`
 	Count      Counter `json:"-"`
@@ -400,7 +400,7 @@ type AuditEntryEdge struct {
 	// The row's cursor.
 	Cursor string `json:"cursor"`
 	// The row.
-	Node AuditEntry `json:"node"`
+	Node *AuditEntry `json:"node"`
 }
 
 // Cuts the audit; what is absent does not cut.
@@ -471,7 +471,7 @@ type CancelOperationPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A new algorithm with its first version.
@@ -517,7 +517,7 @@ type CreateAlgorithmPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A new version of an algorithm.
@@ -559,7 +559,7 @@ type CreateAlgorithmVersionPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A new API token for yourself.
@@ -581,7 +581,7 @@ type CreateAPITokenPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A new directory.
@@ -601,7 +601,7 @@ type CreateDirectoryPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A new project.
@@ -623,7 +623,7 @@ type CreateProjectPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A new person.
@@ -647,7 +647,7 @@ type CreateUserPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A deletion of one version, published or not.
@@ -671,7 +671,7 @@ type DeleteAlgorithmVersionPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // What became of one item of a batch.
@@ -703,7 +703,7 @@ type DeleteAlgorithmVersionsPayload struct {
 	// What must be mended about the whole; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind: the last position of all items.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // What became of one path.
@@ -735,7 +735,7 @@ type DeleteFilesPayload struct {
 	// What must be mended about the whole; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind: the last position of all items.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // What became of one item of a batch.
@@ -763,7 +763,7 @@ type DismissOperationsPayload struct {
 	// What must be mended about the whole; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind: the last position of all items.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // The range of workers of an elastic run; all replicas count.
@@ -805,7 +805,7 @@ type FavoriteAlgorithmPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // One field of a change.
@@ -843,7 +843,7 @@ type FileConnection struct {
 	// The rows.
 	Nodes []*File `json:"nodes"`
 	// Where the page lies.
-	PageInfo PageInfo `json:"pageInfo"`
+	PageInfo *PageInfo `json:"pageInfo"`
 }
 
 // A row of a directory.
@@ -851,7 +851,7 @@ type FileEdge struct {
 	// The row's cursor.
 	Cursor string `json:"cursor"`
 	// The row.
-	Node File `json:"node"`
+	Node *File `json:"node"`
 }
 
 // A role for a person.
@@ -875,7 +875,7 @@ type GrantRolePayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A page of a history.
@@ -885,7 +885,7 @@ type HistoryConnection struct {
 	// The rows.
 	Nodes []*HistoryEntry `json:"nodes"`
 	// Where the page lies.
-	PageInfo PageInfo `json:"pageInfo"`
+	PageInfo *PageInfo `json:"pageInfo"`
 }
 
 // A row of a history.
@@ -893,7 +893,7 @@ type HistoryEdge struct {
 	// The row's cursor.
 	Cursor string `json:"cursor"`
 	// The row.
-	Node HistoryEntry `json:"node"`
+	Node *HistoryEntry `json:"node"`
 }
 
 // One entry of a thing's history.
@@ -907,7 +907,7 @@ type HistoryEntry struct {
 	// When it was recorded.
 	At time.Time `json:"at"`
 	// Who caused it.
-	Actor Actor `json:"actor"`
+	Actor *Actor `json:"actor"`
 	// The reason that was given.
 	Reason *string `json:"reason"`
 	// The id of the request that it came with.
@@ -975,8 +975,8 @@ type Operation struct {
 	// You may retry it as it stands.
 	ViewerCanRetry bool `json:"viewerCanRetry"`
 	// What happened to it, oldest first. Give `first`.
-	History HistoryConnection `json:"history"`
-	Folded  operation.State   `json:"-"`
+	History *HistoryConnection `json:"history"`
+	Folded  operation.State    `json:"-"`
 }
 
 func (Operation) IsNode() {}
@@ -988,7 +988,7 @@ type OperationConnection struct {
 	// The rows.
 	Nodes []*Operation `json:"nodes"`
 	// Where the page lies.
-	PageInfo PageInfo `json:"pageInfo"`
+	PageInfo *PageInfo `json:"pageInfo"`
 	// How many rows the whole list has; counted only when asked for.
 	TotalCount int32   `json:"totalCount"`
 	Count      Counter `json:"-"`
@@ -999,7 +999,7 @@ type OperationEdge struct {
 	// The row's cursor.
 	Cursor string `json:"cursor"`
 	// The row.
-	Node Operation `json:"node"`
+	Node *Operation `json:"node"`
 }
 
 // Why an operation failed.
@@ -1097,7 +1097,7 @@ type ProjectConnection struct {
 	// The rows.
 	Nodes []*Project `json:"nodes"`
 	// Where the page lies.
-	PageInfo PageInfo `json:"pageInfo"`
+	PageInfo *PageInfo `json:"pageInfo"`
 	// How many rows the whole list has; counted only when asked for.
 	TotalCount int32   `json:"totalCount"`
 	Count      Counter `json:"-"`
@@ -1108,7 +1108,7 @@ type ProjectEdge struct {
 	// The row's cursor.
 	Cursor string `json:"cursor"`
 	// The row.
-	Node Project `json:"node"`
+	Node *Project `json:"node"`
 }
 
 // A publication.
@@ -1132,7 +1132,7 @@ type PublishAlgorithmVersionPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // What can be read.
@@ -1168,7 +1168,7 @@ type ReinstateUserPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // Another attempt.
@@ -1188,7 +1188,7 @@ type RetryOperationPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A token that ends now.
@@ -1210,7 +1210,7 @@ type RevokeAPITokenPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A role taken back.
@@ -1234,7 +1234,7 @@ type RevokeRolePayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A role that a person holds.
@@ -1273,7 +1273,7 @@ type StorageSpaceConnection struct {
 	// The rows.
 	Nodes []*StorageSpace `json:"nodes"`
 	// Where the page lies.
-	PageInfo PageInfo `json:"pageInfo"`
+	PageInfo *PageInfo `json:"pageInfo"`
 	// How many rows the whole list has; counted only when asked for.
 	TotalCount int32   `json:"totalCount"`
 	Count      Counter `json:"-"`
@@ -1284,7 +1284,7 @@ type StorageSpaceEdge struct {
 	// The row's cursor.
 	Cursor string `json:"cursor"`
 	// The row.
-	Node StorageSpace `json:"node"`
+	Node *StorageSpace `json:"node"`
 }
 
 // What can be watched.
@@ -1308,7 +1308,7 @@ type SuspendUserPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // One company; isolated from all others.
@@ -1330,7 +1330,7 @@ type TenantConnection struct {
 	// The rows.
 	Nodes []*Tenant `json:"nodes"`
 	// Where the page lies.
-	PageInfo PageInfo `json:"pageInfo"`
+	PageInfo *PageInfo `json:"pageInfo"`
 	// How many rows the whole list has; counted only when asked for.
 	TotalCount int32   `json:"totalCount"`
 	Count      Counter `json:"-"`
@@ -1341,7 +1341,7 @@ type TenantEdge struct {
 	// The row's cursor.
 	Cursor string `json:"cursor"`
 	// The row.
-	Node Tenant `json:"node"`
+	Node *Tenant `json:"node"`
 }
 
 // A favourite no more.
@@ -1359,7 +1359,7 @@ type UnfavoriteAlgorithmPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // An edit of a version: what is absent stays, null clears. Of a published version only the description can be edited.
@@ -1401,7 +1401,7 @@ type UpdateAlgorithmVersionPayload struct {
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
-	Receipt Receipt `json:"receipt"`
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A person.
@@ -1430,7 +1430,7 @@ type UserConnection struct {
 	// The rows.
 	Nodes []*User `json:"nodes"`
 	// Where the page lies.
-	PageInfo PageInfo `json:"pageInfo"`
+	PageInfo *PageInfo `json:"pageInfo"`
 	// How many rows the whole list has; counted only when asked for.
 	TotalCount int32   `json:"totalCount"`
 	Count      Counter `json:"-"`
@@ -1441,7 +1441,7 @@ type UserEdge struct {
 	// The row's cursor.
 	Cursor string `json:"cursor"`
 	// The row.
-	Node User `json:"node"`
+	Node *User `json:"node"`
 }
 
 // Something that the caller can mend.
@@ -1467,9 +1467,9 @@ type UserFilter struct {
 // Who you are.
 type Viewer struct {
 	// Your own user.
-	User User `json:"user"`
+	User *User `json:"user"`
 	// Your tenant.
-	Tenant Tenant `json:"tenant"`
+	Tenant *Tenant `json:"tenant"`
 	// The projects that you belong to.
 	Projects []*Project `json:"projects"`
 	// You may see the whole tenant's audit.

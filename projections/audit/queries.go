@@ -190,3 +190,14 @@ func value[T any](p *T) T {
 	}
 	return *p
 }
+
+// Matching gives the entry that an event began, when the filter lets it through.
+func (q Queries) Matching(ctx context.Context, f Filter, event uuid.UUID) ([]Entry, error) {
+	where, args := f.where()
+	args = append(args, event)
+	rows, err := q.Reader.Query(ctx, fmt.Sprintf("SELECT "+columns+" FROM "+tables+" WHERE %s AND t.id = $%d", where, len(args)), args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scan)
+}

@@ -1,0 +1,159 @@
+// Package live feeds subscriptions from the log. Each API process follows the
+// log once and keeps the newest events; a subscriber reads them from there, or
+// from the log itself when it resumes from a cursor or fell behind. So a slow
+// subscriber costs nobody else anything, and none ever misses an event (LIV).
+package live
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tallyard/domain/es"
+	"tallyard/graph/relay"
+)
+
+// keptEvents is how many of the newest events are kept for subscribers; who is
+// further behind reads the log.
+const keptEvents = 8192
+
+// Waiter waits until a read model has reached a position.
+type Waiter interface {
+	Await(ctx context.Context, p es.Position, projections ...string) error
+}
+
+// Hub follows the log for all subscribers of a process.
+type Hub struct {
+	Runtime *es.Runtime
+	Sealer  *relay.Sealer
+	Waiter  Waiter
+	Logger  *slog.Logger
+	// Store is the identity of the log, part of every cursor.
+	Store uuid.UUID
+
+	mu     sync.Mutex
+	from   es.Position   // everything behind it is in kept, up to head
+	head   es.Position   // the last position that was seen
+	kept   []es.Envelope // ordered by position
+	moved  chan struct{} // closed when head moves
+	folded folds
+}
+
+// Run follows the log until ctx ends. The subscription below mends its
+// connection by itself; should it end all the same, it is opened again.
+func (h *Hub) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := h.follow(ctx); err != nil && ctx.Err() == nil {
+			h.Logger.WarnContext(ctx, "live updates lost the log, trying again", "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	}
+	return nil
+}
+
+// Ready sets where the hub begins; call it once before Run and before the
+// first subscriber.
+func (h *Hub) Ready(ctx context.Context) error {
+	for rec, err := range h.Runtime.Log.ReadAll(ctx, es.StartPosition, es.Backward, 1) {
+		if err != nil {
+			return fmt.Errorf("read the head of the log: %w", err)
+		}
+		h.head = rec.Position
+	}
+	h.from = h.head
+	h.moved = make(chan struct{})
+	return nil
+}
+
+func (h *Hub) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	h.mu.Lock()
+	start := h.head
+	h.mu.Unlock()
+	sub, err := h.Runtime.Log.Subscribe(ctx, es.After(start), es.Filter{})
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	for msg := range sub.Messages() {
+		switch msg.Kind {
+		case es.MessageEvent:
+			h.add(ctx, msg.Event)
+		case es.MessageCheckpoint:
+			h.advance(msg.Position)
+		}
+	}
+	return sub.Err()
+}
+
+func (h *Hub) add(ctx context.Context, rec es.Recorded) {
+	env, err := h.Runtime.Registry.Decode(rec)
+	if err != nil {
+		// A newer program wrote it: its read model is halted and says so; there
+		// is nothing that this one could show of it.
+		h.Logger.WarnContext(ctx, "live updates pass over an event", "error", err)
+		h.advance(rec.Position)
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if rec.Position <= h.head {
+		return
+	}
+	if len(h.kept) >= 2*keptEvents {
+		cut := len(h.kept) - keptEvents
+		h.from = h.kept[cut-1].Position
+		h.kept = append([]es.Envelope(nil), h.kept[cut:]...)
+	}
+	h.kept = append(h.kept, env)
+	h.head = rec.Position
+	h.wake()
+}
+
+func (h *Hub) advance(p es.Position) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p > h.head {
+		h.head = p
+		h.wake()
+	}
+}
+
+// wake tells waiting subscribers that head moved; h.mu is held.
+func (h *Hub) wake() {
+	close(h.moved)
+	h.moved = make(chan struct{})
+}
+
+// Head is the last position that the hub has seen.
+func (h *Hub) Head() es.Position {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.head
+}
+
+// behind gives the kept events behind a position, at most limit of them, and
+// how far they were looked at. It tells whether the hub still has everything
+// from there on, and what to wait for when there is nothing yet.
+func (h *Hub) behind(p es.Position, limit int) (events []es.Envelope, seen es.Position, covered bool, wait <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p < h.from {
+		return nil, p, false, nil
+	}
+	i := sort.Search(len(h.kept), func(i int) bool { return h.kept[i].Position > p })
+	if i == len(h.kept) {
+		return nil, max(p, h.head), true, h.moved
+	}
+	end := min(i+limit, len(h.kept))
+	return h.kept[i:end:end], h.kept[end-1].Position, true, nil
+}

@@ -1,0 +1,226 @@
+package live
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tallyard/domain/es"
+	"tallyard/graph/authn"
+	"tallyard/graph/relay"
+	"tallyard/graph/transport"
+)
+
+// How long an event waits for its read model before it goes out all the same:
+// the log is the truth, and a read model that is stuck says so elsewhere.
+const readModelPatience = 10 * time.Second
+
+// maxReplays is how often a subscriber may fall out of what the hub keeps
+// before it is closed with its cursor.
+const maxReplays = 1
+
+// Source is what makes the items of one subscription. All functions run one
+// after the other.
+type Source[T any] struct {
+	// Projection is the read model that a client would ask after an item.
+	Projection string
+	// Categories of streams that matter; empty: all.
+	Categories []string
+	// Snapshot makes the first item, the state at a position.
+	Snapshot func(ctx context.Context, at es.Position, cursor string) (*T, error)
+	// Item makes the item of an event; nil when it is not for this viewer.
+	Item func(ctx context.Context, env es.Envelope, cursor string) (*T, error)
+	// Resync makes the item that ends a subscription whose cursor is of no use.
+	Resync func(cursor string) *T
+	// Tick makes items between events, from what else is to be told; it may be nil.
+	Tick func(ctx context.Context, cursor string) ([]*T, error)
+	// Context prepares the context of each item, such as with fresh loaders.
+	Context func(context.Context) context.Context
+}
+
+// tickEvery is how often Tick is asked.
+const tickEvery = time.Second
+
+// Stream runs a subscription: the snapshot, or the replay behind the cursor,
+// then every event in order. It ends with ctx.
+func Stream[T any](ctx context.Context, h *Hub, after *string, src Source[T]) (<-chan *T, error) {
+	v, err := authn.Must(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &stream[T]{hub: h, src: src, tenant: v.Tenant, out: make(chan *T), feed: feed{hub: h}}
+	resync := false
+	if after != nil {
+		if resync, err = s.resume(ctx, *after); err != nil {
+			return nil, err
+		}
+	} else {
+		s.feed.at = h.Head()
+	}
+	go s.run(ctx, after == nil, resync)
+	return s.out, nil
+}
+
+type stream[T any] struct {
+	hub    *Hub
+	src    Source[T]
+	tenant uuid.UUID
+	out    chan *T
+	feed   feed
+	cursor string // of the last item
+}
+
+// resume finds where the cursor lies; true when it is of another store.
+func (s *stream[T]) resume(ctx context.Context, after string) (resync bool, err error) {
+	l, same, bad := s.hub.Sealer.OpenLive(s.tenant, after, s.hub.Store)
+	if bad != nil {
+		return false, bad
+	}
+	s.cursor, s.feed.at = after, l.Position
+	if !same {
+		return true, nil
+	}
+	if l.Event == uuid.Nil {
+		return false, nil
+	}
+	for rec, err := range s.hub.Runtime.Log.ReadAll(ctx, l.Position-1, es.Forward, 1) {
+		return rec.ID != l.Event, err
+	}
+	return true, nil // the log ends before the cursor
+}
+
+func (s *stream[T]) run(ctx context.Context, snapshot, resync bool) {
+	defer close(s.out)
+	err := s.items(ctx, snapshot, resync)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	transport.End(ctx, err) // a CloseError closes the socket, anything else this subscription
+}
+
+func (s *stream[T]) items(ctx context.Context, snapshot, resync bool) error {
+	if resync {
+		return s.send(ctx, s.src.Resync(s.cursor))
+	}
+	if snapshot {
+		s.cursor = s.sealed(s.feed.at, uuid.Nil)
+		s.ready(ctx, s.feed.at)
+		first, err := s.src.Snapshot(s.context(ctx), s.feed.at, s.cursor)
+		if err != nil {
+			return err
+		}
+		if err := s.send(ctx, first); err != nil {
+			return err
+		}
+	}
+	var tick <-chan time.Time
+	if s.src.Tick != nil {
+		t := time.NewTicker(tickEvery)
+		defer t.Stop()
+		tick = t.C
+	}
+	for {
+		env, ticked, err := s.wait(ctx, tick)
+		switch {
+		case err != nil:
+			return err
+		case ticked:
+			err = s.tick(ctx)
+		default:
+			err = s.event(ctx, env)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// wait gives the next event, or tells that it is time to ask Tick.
+func (s *stream[T]) wait(ctx context.Context, tick <-chan time.Time) (es.Envelope, bool, error) {
+	if tick == nil {
+		env, err := s.feed.next(ctx)
+		return env, false, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		env es.Envelope
+		err error
+	}
+	got := make(chan result, 1)
+	go func() {
+		env, err := s.feed.next(ctx)
+		got <- result{env, err}
+	}()
+	select {
+	case r := <-got:
+		return r.env, false, r.err
+	case <-tick:
+		cancel()
+		// The feed may have an event at this very moment; it must not be lost.
+		if r := <-got; r.err == nil {
+			return r.env, false, nil
+		}
+		return es.Envelope{}, true, nil
+	}
+}
+
+func (s *stream[T]) tick(ctx context.Context) error {
+	items, err := s.src.Tick(s.context(ctx), s.cursor)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if err := s.send(ctx, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stream[T]) event(ctx context.Context, env es.Envelope) error {
+	if env.Stream.Tenant != s.tenant || (len(s.src.Categories) > 0 && !slices.Contains(s.src.Categories, env.Stream.Category)) {
+		return nil
+	}
+	s.ready(ctx, env.Position)
+	cursor := s.sealed(env.Position, env.ID)
+	item, err := s.src.Item(s.context(ctx), env, cursor)
+	if err != nil || item == nil {
+		return err
+	}
+	s.cursor = cursor
+	return s.send(ctx, item)
+}
+
+// ready waits until the read model shows what the client is about to hear of.
+func (s *stream[T]) ready(ctx context.Context, p es.Position) {
+	ctx, cancel := context.WithTimeout(ctx, readModelPatience)
+	defer cancel()
+	_ = s.hub.Waiter.Await(ctx, p, s.src.Projection)
+}
+
+func (s *stream[T]) context(ctx context.Context) context.Context {
+	if s.src.Context == nil {
+		return ctx
+	}
+	return s.src.Context(ctx)
+}
+
+func (s *stream[T]) sealed(p es.Position, event uuid.UUID) string {
+	return s.hub.Sealer.LiveCursor(s.tenant, relay.Live{Position: p, Event: event, Store: s.hub.Store})
+}
+
+// send hands an item to the transport, which is slow when its client is.
+func (s *stream[T]) send(ctx context.Context, item *T) error {
+	if s.feed.replays > maxReplays {
+		return &transport.CloseError{Code: transport.CloseTooSlow, Reason: s.cursor}
+	}
+	select {
+	case s.out <- item:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,222 @@
+// Package loader gathers the look-ups of one request, so that a list of a
+// hundred rows asks the database once per kind of nested thing. Loaders live
+// as long as one response and see what the viewer sees.
+package loader
+
+import (
+	"context"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/google/uuid"
+	"github.com/vikstrous/dataloadgen"
+
+	"tallyard/domain/access"
+	"tallyard/domain/algorithm"
+	"tallyard/domain/operation"
+	"tallyard/graph/authn"
+	projaccess "tallyard/projections/access"
+	projalgorithm "tallyard/projections/algorithm"
+	projaudit "tallyard/projections/audit"
+	projoperation "tallyard/projections/operation"
+	"tallyard/projections/page"
+	projpeople "tallyard/projections/people"
+)
+
+// wait is how long a loader gathers keys. The executor resolves the fields of
+// a list at once, so that a moment is enough.
+const wait = 500 * time.Microsecond
+
+// Queries are the read sides that loaders ask.
+type Queries struct {
+	Algorithms projalgorithm.Queries
+	Operations projoperation.Queries
+	People     projpeople.Queries
+	Audit      projaudit.Queries
+	Progress   ProgressSource
+}
+
+// ProgressSource tells how far running operations are.
+type ProgressSource interface {
+	Find(ctx context.Context, tenant uuid.UUID, operations []uuid.UUID) (map[uuid.UUID]Progress, error)
+}
+
+// Progress is how far a running operation is.
+type Progress struct{ DoneBytes, TotalBytes, DoneFiles, TotalFiles int64 }
+
+// PageOf asks for a page of what lies inside a thing.
+type PageOf struct {
+	ID        uuid.UUID
+	Published bool
+	First     int
+	Last      int
+	After     page.Key
+	Before    page.Key
+}
+
+// Loaders are the loaders of one response.
+type Loaders struct {
+	Users      *dataloadgen.Loader[uuid.UUID, *projpeople.User]
+	Projects   *dataloadgen.Loader[uuid.UUID, *projpeople.Project]
+	Algorithms *dataloadgen.Loader[uuid.UUID, *algorithm.State]
+	Versions   *dataloadgen.Loader[uuid.UUID, *projalgorithm.Version]
+	Latest     *dataloadgen.Loader[uuid.UUID, *projalgorithm.Version]
+	VersionsOf *dataloadgen.Loader[PageOf, page.Rows[projalgorithm.Version]]
+	Favorites  *dataloadgen.Loader[uuid.UUID, bool]
+	Operations *dataloadgen.Loader[uuid.UUID, *operation.State]
+	Progress   *dataloadgen.Loader[uuid.UUID, *Progress]
+	Filter     projaccess.Filter
+}
+
+type loadersKey struct{}
+
+// From gives the loaders of the response that is being made.
+func From(ctx context.Context) *Loaders {
+	l, _ := ctx.Value(loadersKey{}).(*Loaders)
+	return l
+}
+
+// Extension gives each response loaders of its own.
+type Extension struct{ Queries Queries }
+
+var _ graphql.ResponseInterceptor = Extension{}
+
+// ExtensionName implements graphql.HandlerExtension.
+func (Extension) ExtensionName() string { return "Loaders" }
+
+// Validate implements graphql.HandlerExtension.
+func (Extension) Validate(graphql.ExecutableSchema) error { return nil }
+
+// InterceptResponse implements graphql.ResponseInterceptor; it is called for
+// every item of a subscription, too.
+func (e Extension) InterceptResponse(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	return next(e.Queries.With(ctx))
+}
+
+// With puts new loaders into a context.
+func (q Queries) With(ctx context.Context) context.Context {
+	v, _ := authn.From(ctx) // without a viewer the filter lets nothing through
+	return context.WithValue(ctx, loadersKey{}, q.loaders(v.Grants))
+}
+
+func (q Queries) loaders(g access.Grants) *Loaders {
+	f := projaccess.FilterOf(g)
+	return &Loaders{
+		Filter: f,
+		Users: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]projpeople.User, error) {
+			return q.People.UsersByID(ctx, g, ids)
+		}),
+		Projects: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]projpeople.Project, error) {
+			return q.People.ProjectsByID(ctx, g, ids)
+		}),
+		Algorithms: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]algorithm.State, error) {
+			return q.Algorithms.ByIDs(ctx, f, ids)
+		}),
+		Versions: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]projalgorithm.Version, error) {
+			return q.Algorithms.VersionsByIDs(ctx, f, ids)
+		}),
+		Latest:     dataloadgen.NewLoader(q.latest(f), dataloadgen.WithWait(wait)),
+		VersionsOf: dataloadgen.NewLoader(q.versionsOf(f), dataloadgen.WithWait(wait)),
+		Favorites: dataloadgen.NewLoader(func(ctx context.Context, ids []uuid.UUID) ([]bool, []error) {
+			likes, err := q.Algorithms.FavoritesOf(ctx, f, ids)
+			list := make([]bool, len(ids))
+			for i, id := range ids {
+				list[i] = likes[id]
+			}
+			return list, all(err)
+		}, dataloadgen.WithWait(wait)),
+		Operations: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]operation.State, error) {
+			return q.Operations.ByIDs(ctx, f, ids)
+		}),
+		Progress: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Progress, error) {
+			return q.Progress.Find(ctx, f.Tenant, ids)
+		}),
+	}
+}
+
+func (q Queries) latest(f projaccess.Filter) func(context.Context, []uuid.UUID) ([]*projalgorithm.Version, []error) {
+	return func(ctx context.Context, ids []uuid.UUID) ([]*projalgorithm.Version, []error) {
+		rows, err := q.Algorithms.VersionsOf(ctx, f, ids, false, page.Page{First: 1})
+		list := make([]*projalgorithm.Version, len(ids))
+		for i, id := range ids {
+			if r := rows[id]; len(r.Items) > 0 {
+				list[i] = &r.Items[0]
+			}
+		}
+		return list, all(err)
+	}
+}
+
+// versionsOf loads pages of versions; those that are cut alike go together.
+func (q Queries) versionsOf(f projaccess.Filter) func(context.Context, []PageOf) ([]page.Rows[projalgorithm.Version], []error) {
+	return func(ctx context.Context, keys []PageOf) ([]page.Rows[projalgorithm.Version], []error) {
+		groups := map[PageOf][]uuid.UUID{}
+		for _, k := range keys {
+			id := k.ID
+			k.ID = uuid.Nil
+			groups[k] = append(groups[k], id)
+		}
+		found := map[PageOf]page.Rows[projalgorithm.Version]{}
+		for k, ids := range groups {
+			rows, err := q.Algorithms.VersionsOf(ctx, f, ids, k.Published, k.page())
+			if err != nil {
+				return make([]page.Rows[projalgorithm.Version], len(keys)), all(err)
+			}
+			for id, r := range rows {
+				of := k
+				of.ID = id
+				found[of] = r
+			}
+		}
+		list := make([]page.Rows[projalgorithm.Version], len(keys))
+		for i, k := range keys {
+			list[i] = found[k]
+		}
+		return list, nil
+	}
+}
+
+func (k PageOf) page() page.Page {
+	p := page.Page{First: k.First, Last: k.Last}
+	if k.After != (page.Key{}) {
+		p.After = &k.After
+	}
+	if k.Before != (page.Key{}) {
+		p.Before = &k.Before
+	}
+	return p
+}
+
+// Key makes the key of a page inside a thing.
+func Key(id uuid.UUID, published bool, p page.Page) PageOf {
+	k := PageOf{ID: id, Published: published, First: p.First, Last: p.Last}
+	if p.After != nil {
+		k.After = *p.After
+	}
+	if p.Before != nil {
+		k.Before = *p.Before
+	}
+	return k
+}
+
+// one makes a loader from a look-up by ids; what is not found is nil.
+func one[V any](find func(context.Context, []uuid.UUID) (map[uuid.UUID]V, error)) *dataloadgen.Loader[uuid.UUID, *V] {
+	return dataloadgen.NewLoader(func(ctx context.Context, ids []uuid.UUID) ([]*V, []error) {
+		found, err := find(ctx, ids)
+		list := make([]*V, len(ids))
+		for i, id := range ids {
+			if v, ok := found[id]; ok {
+				list[i] = &v
+			}
+		}
+		return list, all(err)
+	}, dataloadgen.WithWait(wait))
+}
+
+// all is the error of every key of a batch.
+func all(err error) []error {
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}

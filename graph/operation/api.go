@@ -1,0 +1,5 @@
+// Package operation serves the schema of its feature.
+package operation
+
+// API serves the schema.
+type API struct{}

@@ -1,0 +1,5 @@
+// Package people serves the schema of its feature.
+package people
+
+// API serves the schema.
+type API struct{}

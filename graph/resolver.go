@@ -1,0 +1,23 @@
+// Package graph binds the schema to what serves it. Each file
+// <feature>.resolvers.go is a list of one-line calls; what they call stands in
+// graph/<feature>.
+package graph
+
+import (
+	"tallyard/graph/algorithm"
+	"tallyard/graph/audit"
+	"tallyard/graph/operation"
+	"tallyard/graph/people"
+	"tallyard/graph/storage"
+)
+
+//go:generate go run github.com/99designs/gqlgen generate --config ../gqlgen.yml
+
+// Resolver holds what serves the schema; cmd wires it.
+type Resolver struct {
+	Algorithms *algorithm.API
+	Audit      *audit.API
+	Operations *operation.API
+	People     *people.API
+	Storage    *storage.API
+}
