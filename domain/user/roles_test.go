@@ -1,7 +1,6 @@
 package user
 
 import (
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -155,43 +154,6 @@ func TestLastAdmin(t *testing.T) {
 		}
 		if _, err := w.RevokeRole(t.Context(), w.by(w.admin, "revokeRole"), w.admin, admin); err != nil {
 			t.Fatal(err)
-		}
-	})
-	t.Run("TEN-11_of_many_who_go_at_once_one_stays", func(t *testing.T) {
-		w := newWorld(t)
-		all := []uuid.UUID{w.admin}
-		for range 5 {
-			all = append(all, w.user(uuid.NewString(), access.TenantAdmin))
-		}
-		var wg sync.WaitGroup
-		for _, id := range all {
-			for range 2 {
-				wg.Go(func() {
-					_, err := w.RevokeRole(t.Context(), w.system("revokeRole"), id, admin)
-					if err != nil && !fault.Is(err, fault.CodeLastAdmin) && !fault.Is(err, fault.CodeConflict) {
-						t.Error(err)
-					}
-				})
-				wg.Go(func() {
-					_, err := w.GrantRole(t.Context(), w.system("grantRole"), id, admin)
-					if err != nil && !fault.Is(err, fault.CodeConflict) {
-						t.Error(err)
-					}
-				})
-			}
-		}
-		wg.Wait()
-		left := 0
-		for _, id := range all {
-			if w.state(id).governs() {
-				left++
-			}
-		}
-		if left == 0 {
-			t.Fatal("no admin is left")
-		}
-		if n := loadAdmins(t, w).besides(uuid.Nil); n > left {
-			t.Fatalf("%d admins are counted, %d are there", n, left)
 		}
 	})
 }
