@@ -60,3 +60,6 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
+
+// Packages of npm hold Go files of their own now and then.
+ignore node_modules
