@@ -141,7 +141,7 @@ func (h *Handler) Close(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		for _, s := range open {
-			s.drop()
+			s.cut()
 		}
 		return context.Cause(ctx)
 	}

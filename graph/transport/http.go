@@ -48,6 +48,9 @@ func (h *Handler) answer(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if !get && (!acceptableBody(r.Header.Get("Content-Type")) || r.Header.Get("Content-Encoding") != "") {
 		return nil, refuse(reasonMediaType, fault.CodeBadRequest, "The body must be "+mediaJSON+" in UTF-8, not compressed.")
 	}
+	// For all of it; an operation has its own deadline besides.
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.Limits.BodyTimeout+h.cfg.Limits.OperationTimeout)
+	defer cancel()
 	ctx, refused := h.authenticate(ctx, r.Header.Get("Authorization"))
 	if refused != nil {
 		return nil, refused

@@ -20,7 +20,13 @@ var (
 )
 
 // receive handles one message. What it returns ends the socket.
-func (s *socket) receive(kind websocket.MessageType, data []byte) *CloseError {
+func (s *socket) receive(kind websocket.MessageType, data []byte) (end *CloseError) {
+	defer func() {
+		if v := recover(); v != nil { // of the Authenticator, say
+			_ = s.h.panicked(s.ctx, v)
+			end = &CloseError{CloseInternal, reasonInternal}
+		}
+	}()
 	if kind != websocket.MessageText {
 		return badMessage("Messages must be text")
 	}

@@ -74,17 +74,19 @@ func (o *outbox) start(s *socket) {
 	}
 }
 
-// close lets nothing more in and ends the socket once the rest is written.
-func (o *outbox) close(s *socket, end *CloseError) {
+// close lets nothing more in and ends the socket once the rest is written. It
+// tells whether it was the first to do so.
+func (o *outbox) close(s *socket, end *CloseError) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.abandoned || o.end != nil {
-		return
+		return false
 	}
 	o.end = end
 	o.deadline = time.Now().Add(s.h.cfg.Limits.WriteTimeout)
 	o.wake()
 	o.start(s)
+	return true
 }
 
 // abandon forgets what is left: the connection is gone.

@@ -26,7 +26,14 @@ func (h *Handler) present(ctx context.Context, err error) *gqlerror.Error {
 	return h.finish(ctx, h.shown(ctx, err))
 }
 
-func (h *Handler) shown(ctx context.Context, err error) *gqlerror.Error {
+func (h *Handler) shown(ctx context.Context, err error) (out *gqlerror.Error) {
+	defer func() {
+		// Presenting is what follows a panic, so it must not be one itself.
+		if v := recover(); v != nil {
+			_ = h.panicked(ctx, v)
+			out = maskedError()
+		}
+	}()
 	var end *CloseError
 	switch {
 	case errors.As(err, &end):
@@ -34,7 +41,7 @@ func (h *Handler) shown(ctx context.Context, err error) *gqlerror.Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fault.New(fault.Timeout, fault.CodeTimeout, "The operation took too long and was stopped.")
 	}
-	out := h.cfg.Present(ctx, err)
+	out = h.cfg.Present(ctx, err)
 	if out == nil {
 		out = maskedError()
 	}

@@ -32,6 +32,9 @@ type socket struct {
 	ctx    context.Context // ends with the socket
 	cancel context.CancelFunc
 
+	reading context.Context // the library cuts the connection when it ends
+	cut     context.CancelFunc
+
 	heard atomic.Bool // something came since the last ping
 
 	mu        sync.Mutex
@@ -75,11 +78,13 @@ func (h *Handler) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 		ops:           map[string]*socketOperation{},
 	}
 	s.ctx, s.cancel = context.WithCancel(WithRequestInfo(context.WithoutCancel(ctx), info))
+	s.reading, s.cut = context.WithCancel(context.Background())
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stopping {
 		s.cancel()
+		s.cut()
 		_ = conn.CloseNow()
 		return
 	}
@@ -98,9 +103,9 @@ func (s *socket) run() {
 		s.shut(&CloseError{CloseSubprotocol, reasonSubprotocol})
 	}
 	for {
-		// No context: the library cuts the connection when it ends, without
-		// the close code. The timer and the outbox end the read.
-		kind, data, err := s.conn.Read(context.Background())
+		// Not under the socket's own context: the library cuts the connection
+		// when it ends, without the close code.
+		kind, data, err := s.conn.Read(s.reading)
 		if err != nil {
 			return
 		}
@@ -119,6 +124,7 @@ func (s *socket) release() {
 	s.timer.Stop()
 	s.cancel()
 	s.out.abandon()
+	s.cut()
 	_ = s.conn.CloseNow()
 	s.mu.Lock()
 	if s.stopWatch != nil {
@@ -160,15 +166,23 @@ func (s *socket) tick() {
 }
 
 // shut ends the socket with a code: operations end at once, what is on its way
-// is still written, then the close frame follows. The first call counts.
+// is still written, then the close frame follows. The first call counts. A
+// client that does not play along is cut off before ten seconds are over.
 func (s *socket) shut(end *CloseError) {
-	s.out.close(s, end)
+	if s.out.close(s, end) {
+		time.AfterFunc(closeTime(s.h.cfg.Limits.WriteTimeout), s.cut)
+	}
 	s.cancel()
+}
+
+// closeTime is how long a whole close may take.
+func closeTime(write time.Duration) time.Duration {
+	return min(write+3*time.Second, 2*write)
 }
 
 // drop cuts the connection.
 func (s *socket) drop() {
 	s.out.abandon()
 	s.cancel()
-	_ = s.conn.CloseNow()
+	s.cut()
 }

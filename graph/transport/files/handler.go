@@ -12,6 +12,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -132,8 +133,8 @@ func (h *Handler) recovered(w http.ResponseWriter, r *http.Request) {
 	if value == nil {
 		return
 	}
-	if value == http.ErrAbortHandler { //nolint:errorlint // net/http compares it like this
-		panic(value)
+	if err, ok := value.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(value) // net/http ends the connection
 	}
 	h.cfg.Logger.ErrorContext(r.Context(), "serving a file panicked", "panic", value,
 		"requestId", transport.RequestInfoFrom(r.Context()).RequestID, "stack", string(debug.Stack()))

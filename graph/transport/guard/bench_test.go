@@ -48,7 +48,7 @@ func BenchmarkWorstAccepted(b *testing.B) {
 		"30 x 80 leaves":       "{" + repeat(30, " a%d: nested { "+repeat(80, " b%d:name")+" }") + " }",
 		"pairs of one name":     "{ nested {" + repeat(140, " name") + " } }",
 		"pairs of nested names": "{ nested {" + repeat(30, " nested { name name name name }") + " } }",
-		"fragments in a row":    "{ nested { ...F0 } }" + row(60, 20) + " fragment F60 on Nested { name }",
+		"fragments in a row":    "{ nested { ...F0 } }" + row(40, 20) + " fragment F40 on Nested { name }",
 		"unknown fields":        "{ nested {" + repeat(200, " helloo%d") + " } }",
 		"nested inline":         "{ nested {" + repeat(10, " ... { ... { ... { ... { name name name } } } }") + " } }",
 	} {
