@@ -20,4 +20,5 @@ type Resolver struct {
 	Operations *operation.API
 	People     *people.API
 	Storage    *storage.API
+	Find       *Finder
 }

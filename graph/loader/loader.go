@@ -21,6 +21,7 @@ import (
 	projoperation "tallyard/projections/operation"
 	"tallyard/projections/page"
 	projpeople "tallyard/projections/people"
+	projstorage "tallyard/projections/storage"
 )
 
 // wait is how long a loader gathers keys. The executor resolves the fields of
@@ -33,6 +34,8 @@ type Queries struct {
 	Operations projoperation.Queries
 	People     projpeople.Queries
 	Audit      projaudit.Queries
+	Access     projaccess.Queries
+	Storage    projstorage.Queries
 	Progress   ProgressSource
 }
 
