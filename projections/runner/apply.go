@@ -132,11 +132,7 @@ func (f *flow) advance(ctx context.Context, st *state, todo []*item, to es.Posit
 // queue lets the handlers queue what events make.
 func (st *state) queue(w *Writer, todo []*item) error {
 	if st.p.raw != nil {
-		recs := make([]es.Recorded, len(todo))
-		for i, it := range todo {
-			recs[i] = it.rec
-		}
-		st.p.raw(w, recs)
+		st.p.raw(w, todo)
 		return nil
 	}
 	for _, it := range todo {

@@ -25,6 +25,7 @@ type item struct {
 	// does not know its type.
 	err     error
 	unknown bool
+	decoded bool
 }
 
 // batch is what was there at once.
@@ -107,6 +108,7 @@ func (c *core) decode(rec es.Recorded) item {
 	if wanted {
 		it.env, it.err = c.registry.Decode(rec)
 		it.unknown = errors.Is(it.err, es.ErrUnknownEvent)
+		it.decoded = it.err == nil
 	}
 	return it
 }

@@ -45,8 +45,9 @@ type Projection struct {
 	// Every is called for events that On has no entry for; it may be nil.
 	Every Handler
 
-	// raw is the handler of built-in projections that see events undecoded.
-	raw func(w *Writer, recs []es.Recorded)
+	// raw is the handler of built-in projections: it sees a batch as a whole, also
+	// what this program can't decode.
+	raw func(w *Writer, items []*item)
 }
 
 // Handler queues the rows that an event makes. It is deterministic: it looks

@@ -190,3 +190,34 @@ func TestTablesThatCannotBeMadeFailTheRebuildNotTheLiveOnes(t *testing.T) {
 		t.Fatal("the next one fails too:", err)
 	}
 }
+
+// A rebuild that would put a projection back behind where it is is given up.
+func TestRebuildThatHaltsBehindTheLiveTablesIsGivenUp(t *testing.T) {
+	f := newFixture(t)
+	f.registry = registry(t, thingTypes, newerTypes)
+	id := uuid.New()
+	f.append(id, added{"a"}, noted{"x"}, changed{1})
+	r := f.start()
+	f.ready(r)
+	f.caughtUp(r)
+	r.stop()
+	f.registry = registry(t, thingTypes) // an older program takes over
+	r = f.start()
+	f.ready(r)
+	_, err := r.Rebuild(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "halted before it was where the live one is") {
+		t.Fatal("the rebuild says", err)
+	}
+	f.append(id, changed{1})
+	f.caughtUp(r)
+	if n := one[int](t, r.reader, `SELECT changes FROM {g}.things`); n != 2 {
+		t.Fatalf("%d changes, want 2", n)
+	}
+	eventually(t, 10*time.Second, func() error {
+		s, err := r.Status(t.Context())
+		if err != nil {
+			return err
+		}
+		return expect(len(s.Generations) == 1, "%d generations are left", len(s.Generations))
+	})
+}

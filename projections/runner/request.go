@@ -178,7 +178,7 @@ func (t *term) abandon(ctx context.Context, r Request) {
 	if err != nil || r.generation == nil {
 		return
 	}
-	_, err = t.db.Exec(ctx, `UPDATE tallyard.generations SET state = 'retired', retired_at = '-infinity'
+	_, err = t.db.Exec(ctx, `UPDATE tallyard.generations SET state = 'retired', retired_at = 'epoch'
 		WHERE id = $1 AND state = 'building'`, *r.generation)
 	if err != nil {
 		t.logger.WarnContext(ctx, "unfinished generation not given up", "generation", *r.generation, "error", err)

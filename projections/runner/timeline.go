@@ -38,22 +38,22 @@ CREATE TABLE timeline_latest_time (
 
 // projectTimeline queues a batch's marks. The running maximum of the batch
 // joins the one in the table in SQL, since handlers can't read.
-func projectTimeline(w *Writer, recs []es.Recorded) {
+func projectTimeline(w *Writer, items []*item) {
 	var (
 		positions []int64
 		times     []time.Time
 		latest    time.Time
 	)
-	for i := range recs {
-		at, ok := timelineTime(&recs[i])
+	for _, it := range items {
+		at, ok := timelineTime(it)
 		if !ok {
 			continue
 		}
 		if at.After(latest) {
 			latest = at
 		}
-		if marked(recs[i]) {
-			positions = append(positions, int64(recs[i].Position)) //nolint:gosec // positions are far below 2^63
+		if marked(&it.rec) {
+			positions = append(positions, dbPosition(it.rec.Position))
 			times = append(times, latest)
 		}
 	}
@@ -72,18 +72,22 @@ func projectTimeline(w *Writer, recs []es.Recorded) {
 }
 
 // marked chooses one event in 256, by its id.
-func marked(rec es.Recorded) bool { return rec.ID[15] == 0 }
+func marked(rec *es.Recorded) bool { return rec.ID[15] == 0 }
 
 // volatileCategories are the streams whose events are removed in the normal
 // course of things: bounded checkpoints, expiring keys, erased persons.
 var volatileCategories = []string{es.ProcessCategory, es.CommandCategory, "person"}
 
 // timelineTime is the recorded time of an event that counts for the timeline.
-func timelineTime(rec *es.Recorded) (time.Time, bool) {
-	if volatile(rec.Stream) {
+func timelineTime(it *item) (time.Time, bool) {
+	switch {
+	case volatile(it.rec.Stream):
 		return time.Time{}, false
+	case it.decoded && !it.env.Meta.Time.IsZero():
+		return it.env.Meta.Time.UTC().Truncate(time.Microsecond), true
+	default:
+		return recordedTime(&it.rec)
 	}
-	return recordedTime(rec)
 }
 
 // recordedTime reads the time out of an event's metadata, also of one that

@@ -13,7 +13,7 @@ import (
 // How often processes that do not project look how far the projections are:
 // for a mutation that waits, and for live updates.
 const (
-	lookForWait   = 10 * time.Millisecond
+	lookForWait   = 5 * time.Millisecond
 	lookForFollow = 20 * time.Millisecond
 )
 
