@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -46,6 +45,7 @@ func (s *subjects) Retry(_ context.Context, _ es.Command, op operation.State) er
 }
 
 func setup(t *testing.T) (*operation.Handler, *subjects) {
+	t.Helper()
 	registry, err := es.NewRegistry(es.Types, operation.Types)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func setup(t *testing.T) (*operation.Handler, *subjects) {
 	s := &subjects{}
 	return &operation.Handler{Access: everybody{}, Subjects: s, Runtime: &es.Runtime{
 		Log: storetest.Open(t), Registry: registry, Clock: es.SystemClock{}, IDs: es.RandomIDs{},
-		NameKey: []byte("a key for tests"), Refusals: es.NewRefusals(), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		NameKey: []byte("a key for tests"), Refusals: es.NewRefusals(), Logger: slog.New(slog.DiscardHandler),
 	}}, s
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -65,13 +64,14 @@ func (d *disk) Delete(_ context.Context, _, space uuid.UUID, p storage.Path) (st
 }
 
 func setup(t *testing.T) (*storage.Handler, *disk) {
+	t.Helper()
 	registry, err := es.NewRegistry(es.Types, storage.Types)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rt := &es.Runtime{
 		Log: storetest.Open(t), Registry: registry, Clock: es.SystemClock{}, IDs: es.RandomIDs{},
-		NameKey: []byte("a key for tests"), Refusals: es.NewRefusals(), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		NameKey: []byte("a key for tests"), Refusals: es.NewRefusals(), Logger: slog.New(slog.DiscardHandler),
 	}
 	d := &disk{t: t, rt: rt}
 	return &storage.Handler{Runtime: rt, Access: everybody{}, Files: d}, d
@@ -85,6 +85,7 @@ func command(h *storage.Handler, user uuid.UUID, key string) es.Command {
 }
 
 func history(t *testing.T, rt *es.Runtime, space uuid.UUID) string {
+	t.Helper()
 	var names []string
 	for env, err := range es.Events(t.Context(), rt, storage.Aggregate.Stream(acme, space), 0) {
 		if err != nil {

@@ -78,7 +78,7 @@ func (d *Driver) Run(ctx context.Context) error {
 		before := d.Status().Handled
 		err := d.follow(ctx)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // the end was asked for
+			return nil
 		}
 		if d.Status().Handled > before {
 			tries = 1

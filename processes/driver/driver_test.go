@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tallyard/domain/es"
+	"tallyard/infra/eventstore/storetest"
 	"tallyard/processes/driver"
 	"tallyard/processes/internal/proctest"
 	"tallyard/processes/lifecycle"
@@ -137,7 +138,7 @@ func checkpoints(t *testing.T, rt *es.Runtime) (n int) {
 func TestDriver(t *testing.T) {
 	clock := proctest.NewClock()
 	t.Run("every_event_once_in_order_over_restarts", func(t *testing.T) {
-		rt := proctest.Runtime(t, clock, types)
+		rt := proctest.Runtime(t, storetest.Open(t), clock, types)
 		s := &seen{}
 		write(t, rt, notes, texts(0, 5)...)
 		for round := range 3 {
@@ -162,7 +163,7 @@ func TestDriver(t *testing.T) {
 	})
 
 	t.Run("a_failing_event_is_tried_until_it_succeeds_and_never_skipped", func(t *testing.T) {
-		rt := proctest.Runtime(t, clock, types)
+		rt := proctest.Runtime(t, storetest.Open(t), clock, types)
 		s := &seen{fail: func(text string, times int) error {
 			if text == "1" && times < 6 {
 				if times == 3 {
@@ -187,7 +188,7 @@ func TestDriver(t *testing.T) {
 	})
 
 	t.Run("what_is_stuck_is_visible_and_holds_up_a_stop_not_at_all", func(t *testing.T) {
-		rt := proctest.Runtime(t, clock, types)
+		rt := proctest.Runtime(t, storetest.Open(t), clock, types)
 		s := &seen{fail: func(string, int) error { return errors.New("never") }}
 		write(t, rt, notes, texts(0, 2)...)
 		d := driver.New(rt, s.process())
@@ -203,7 +204,7 @@ func TestDriver(t *testing.T) {
 	})
 
 	t.Run("unknown_names_halt_the_process_that_they_may_concern_alone", func(t *testing.T) {
-		rt := proctest.Runtime(t, clock, types)
+		rt := proctest.Runtime(t, storetest.Open(t), clock, types)
 		old := *rt.Registry
 		newer, err := es.NewRegistry(es.Types, types, []es.TypeDef{es.Type[struct{ noted }]("note.noted.v2"), es.Type[struct{ other }]("other.done.v2")})
 		if err != nil {
@@ -227,7 +228,7 @@ func TestDriver(t *testing.T) {
 	})
 
 	t.Run("E7_an_idle_log_stays_idle_and_a_restart_reads_nothing_again", func(t *testing.T) {
-		rt := proctest.Runtime(t, clock, types)
+		rt := proctest.Runtime(t, storetest.Open(t), clock, types)
 		var events []es.Event
 		for range 300 {
 			events = append(events, other{})
@@ -256,7 +257,7 @@ func TestDriver(t *testing.T) {
 
 	t.Run("what_is_not_due_waits_for_the_clock", func(t *testing.T) {
 		clock := proctest.NewClock()
-		rt := proctest.Runtime(t, clock, types)
+		rt := proctest.Runtime(t, storetest.Open(t), clock, types)
 		due := clock.Now().Add(time.Hour)
 		s := &seen{fail: func(text string, _ int) error {
 			if text == "0" && clock.Now().Before(due) {

@@ -231,5 +231,5 @@ func (w *Worker) failed(ctx context.Context, what string, err error) {
 	w.mu.Lock()
 	w.status.Retries++
 	w.mu.Unlock()
-	w.logger.ErrorContext(ctx, "can't "+what+"; trying again", "error", err)
+	w.logger.ErrorContext(ctx, "a step failed and is tried again", "step", what, "error", err)
 }

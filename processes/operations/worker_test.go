@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
 	"tallyard/domain/operation"
+	"tallyard/infra/eventstore/storetest"
 	"tallyard/processes/internal/proctest"
 	"tallyard/processes/lifecycle"
 	"tallyard/processes/operations"
@@ -52,8 +52,11 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, rt: proctest.Runtime(t, es.SystemClock{}, operation.Types), hands: newHands(),
-		samples: map[operations.Ref][]operations.Progress{}, forgot: map[operations.Ref]bool{}}
+	t.Helper()
+	w := &world{
+		t: t, rt: proctest.Runtime(t, storetest.Open(t), es.SystemClock{}, operation.Types), hands: newHands(),
+		samples: map[operations.Ref][]operations.Progress{}, forgot: map[operations.Ref]bool{},
+	}
 	w.handler = &operation.Handler{Runtime: w.rt, Access: everybody{}}
 	return w
 }
@@ -133,7 +136,7 @@ func (w *world) cancel(ref operations.Ref, by uuid.UUID) {
 // work starts a worker and gives what stops it.
 func (w *world) work(change func(*operations.Config)) (stop func()) {
 	c := operations.Config{
-		Operations: w.handler, Pending: w.Pending, Samples: w, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Operations: w.handler, Pending: w.Pending, Samples: w, Logger: slog.New(slog.DiscardHandler),
 		Work: map[operation.WorkKind]operations.Work{
 			operation.CopyOut:        {Do: w.hands.do, Undo: w.hands.undo},
 			operation.RemoveArtefact: {Do: w.hands.do},

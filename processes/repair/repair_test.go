@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tallyard/domain/es"
+	"tallyard/infra/eventstore/storetest"
 	"tallyard/processes/driver"
 	"tallyard/processes/internal/proctest"
 	"tallyard/processes/repair"
@@ -22,7 +23,7 @@ func (made) Changes() []es.Change { return nil }
 
 func TestRepair(t *testing.T) {
 	clock := proctest.NewClock()
-	rt := proctest.Runtime(t, clock, []es.TypeDef{es.Type[made]("thing.made.v1")})
+	rt := proctest.Runtime(t, storetest.Open(t), clock, []es.TypeDef{es.Type[made]("thing.made.v1")})
 	things := es.Aggregate[int]{Category: "thing", Fold: 1, Evolve: func(n int, _ es.Envelope) int { return n + 1 }}
 	tenant, orphan, kept := uuid.New(), uuid.New(), uuid.New()
 	command := func() es.Command { return es.System(rt.IDs.New(), "test", "make", tenant) }

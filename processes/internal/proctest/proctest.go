@@ -1,16 +1,14 @@
-// Package proctest gives the tests of loops a real event store and a clock that
-// the test moves.
+// Package proctest gives the tests of loops a runtime on the store that they
+// open, and a clock that they move.
 package proctest
 
 import (
-	"io"
 	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
 	"tallyard/domain/es"
-	"tallyard/infra/eventstore/storetest"
 )
 
 // Clock shows the time that the test sets.
@@ -36,14 +34,8 @@ func (c *Clock) Move(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// Runtime is a runtime on an empty embedded store.
-func Runtime(t testing.TB, clock es.Clock, lists ...[]es.TypeDef) *es.Runtime {
-	t.Helper()
-	return RuntimeOn(t, storetest.Open(t), clock, lists...)
-}
-
-// RuntimeOn is Runtime on a store that is there.
-func RuntimeOn(t testing.TB, log es.Log, clock es.Clock, lists ...[]es.TypeDef) *es.Runtime {
+// Runtime is a runtime on a log.
+func Runtime(t testing.TB, log es.Log, clock es.Clock, lists ...[]es.TypeDef) *es.Runtime {
 	t.Helper()
 	registry, err := es.NewRegistry(append([][]es.TypeDef{es.Types}, lists...)...)
 	if err != nil {
@@ -52,7 +44,7 @@ func RuntimeOn(t testing.TB, log es.Log, clock es.Clock, lists ...[]es.TypeDef) 
 	return &es.Runtime{
 		Log: log, Registry: registry, Clock: clock, IDs: es.RandomIDs{},
 		NameKey: []byte("a key for tests"), Refusals: es.NewRefusals(),
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger: slog.New(slog.DiscardHandler),
 	}
 }
 
