@@ -45,7 +45,7 @@ func BenchmarkWorstAccepted(b *testing.B) {
 	limits := guard.Defaults()
 	for name, text := range map[string]string{
 		"introspection":         introspection,
-		"30 x 80 leaves":       "{" + repeat(30, " a%d: nested { "+repeat(80, " b%d:name")+" }") + " }",
+		"30 x 80 leaves":        "{" + repeat(30, " a%d: nested { "+repeat(80, " b%d:name")+" }") + " }",
 		"pairs of one name":     "{ nested {" + repeat(140, " name") + " } }",
 		"pairs of nested names": "{ nested {" + repeat(30, " nested { name name name name }") + " } }",
 		"fragments in a row":    "{ nested { ...F0 } }" + row(40, 20) + " fragment F40 on Nested { name }",
