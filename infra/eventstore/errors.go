@@ -61,6 +61,8 @@ func classifyStatus(err error) (class, error) {
 	switch {
 	case errors.Is(err, errPanicked):
 		return renew, wrapped(es.ErrUnavailable, err)
+	case errors.Is(err, es.ErrUnavailable):
+		return again, err // no client was called
 	case errors.Is(err, io.EOF):
 		// The server ended the call while the client was still sending.
 		return again, wrapped(es.ErrUnavailable, err)

@@ -192,3 +192,5 @@ func newTestStore(t testing.TB, opt storeOptions) *store {
 	}
 	return s
 }
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

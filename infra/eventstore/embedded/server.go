@@ -91,12 +91,21 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := listen(ctx, cfg.Socket)
+	s, err := serveStore(ctx, st, cfg.Socket, cfg.Logger)
 	if err != nil {
 		return nil, errors.Join(err, st.close())
 	}
+	return s, nil
+}
+
+// serveStore serves an open store on a socket.
+func serveStore(ctx context.Context, st *store, socket string, logger *slog.Logger) (*Server, error) {
+	listener, err := listen(ctx, socket)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
-		store: st, listener: listener, socket: cfg.Socket, logger: cfg.Logger,
+		store: st, listener: listener, socket: socket, logger: logger,
 		stopping: make(chan struct{}), served: make(chan error, 1),
 	}
 	s.rpc = s.newRPC()
