@@ -17,6 +17,9 @@ export function createFetcher(endpoint, session) {
     (client ??= createClient({
       url: socketURL.href,
       lazy: true,
+      retryAttempts: 3,
+      // A refused token will be refused again.
+      shouldRetry: problem => problem?.code !== 4403,
       connectionParams: () => ({ Authorization: `Bearer ${session.token}` }),
     }));
 
@@ -44,15 +47,20 @@ export function createFetcher(endpoint, session) {
   };
 }
 
-// items yields what a subscription sends; a closed socket is told as an error
-// that a person can read.
+// items yields what a subscription sends; its end by an error or by a closed
+// socket is told in the form of an answer, so that a person can read it.
 async function* items(client, params) {
   try {
     yield* client.iterate(params);
   } catch (problem) {
-    if (problem instanceof CloseEvent || typeof problem?.code === 'number') {
-      throw new Error(`The socket was closed: ${problem.code} ${problem.reason ?? ''}`.trim());
+    if (Array.isArray(problem)) {
+      yield { errors: problem };
+      return;
     }
-    throw Array.isArray(problem) ? new Error(problem.map(p => p.message).join('\n')) : problem;
+    const message =
+      typeof problem?.code === 'number'
+        ? `The socket was closed: ${problem.code} ${problem.reason ?? ''}`.trim()
+        : `The subscription ended: ${problem?.message ?? 'the server cannot be reached'}`;
+    yield { errors: [{ message }] };
   }
 }
