@@ -19,7 +19,7 @@ type modes struct{ file, program, folder fs.FileMode }
 // are durable there are recorded in <name>.journal; a later try with the same
 // journal takes them over.
 type copier struct {
-	ctx      context.Context //nolint:containedctx // lives for one call
+	ctx      context.Context // lives for one call
 	store    *Store
 	scan     *scanner
 	work     *dir

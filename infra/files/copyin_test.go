@@ -14,6 +14,7 @@ import (
 
 func TestCopyIn(t *testing.T) {
 	published := func(t *testing.T) (*world, uuid.UUID, Manifest) {
+		t.Helper()
 		w := newWorld(t)
 		w.put("alg/train.py", "x")
 		w.put("alg/lib/b", "y")

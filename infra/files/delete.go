@@ -120,7 +120,7 @@ func emptyTrash(ctx context.Context, trash *dir, prefix, what string, progress f
 // deeper than maxOpen is first moved to the top of the trash.
 type remover struct {
 	Progress
-	ctx      context.Context //nolint:containedctx // lives for one call
+	ctx      context.Context // lives for one call
 	trash    *dir
 	prefix   string
 	todo     []string

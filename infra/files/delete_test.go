@@ -127,7 +127,7 @@ func TestDelete(t *testing.T) {
 }
 
 // makeDeep makes folders inside each other, deeper than the kernel takes as one path.
-func makeDeep(t *testing.T, at string, depth int) {
+func makeDeep(t testing.TB, at string, depth int) {
 	t.Helper()
 	if err := os.Mkdir(at, 0o755); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,10 @@ type world struct {
 	publishedDir  string // the tenant's artefacts on disk
 }
 
-func newWorld(t testing.TB) *world { return newWorldAt(t, t.TempDir(), t.TempDir()) }
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	return newWorldAt(t, t.TempDir(), t.TempDir())
+}
 
 func newWorldAt(t testing.TB, spaces, published string) *world {
 	t.Helper()

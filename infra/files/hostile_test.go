@@ -22,67 +22,67 @@ func TestHostileTrees(t *testing.T) {
 	deep64 := strings.TrimSuffix(strings.Repeat("d/", 63), "/")
 	for _, tc := range []struct {
 		name    string
-		prepare func(t *testing.T, w *world, alg string)
+		prepare func(w *world, alg string)
 		code    fault.Code // none: the copy succeeds
 		names   string
 	}{
-		{"STO-01_link_out_of_the_space", func(t *testing.T, _ *world, alg string) {
-			check(t, os.Symlink("/etc/passwd", alg+"/lib/link"))
+		{"STO-01_link_out_of_the_space", func(w *world, alg string) {
+			check(w.t, os.Symlink("/etc/passwd", alg+"/lib/link"))
 		}, fault.CodeInvalidState, `"alg/lib/link"`},
-		{"STO-01_link_inside_the_space", func(t *testing.T, _ *world, alg string) {
-			check(t, os.Symlink("a", alg+"/lib/link"))
+		{"STO-01_link_inside_the_space", func(w *world, alg string) {
+			check(w.t, os.Symlink("a", alg+"/lib/link"))
 		}, fault.CodeInvalidState, `"alg/lib/link"`},
-		{"STO-01_link_to_a_folder", func(t *testing.T, _ *world, alg string) {
-			check(t, os.Symlink("/etc", alg+"/lib/link"))
+		{"STO-01_link_to_a_folder", func(w *world, alg string) {
+			check(w.t, os.Symlink("/etc", alg+"/lib/link"))
 		}, fault.CodeInvalidState, `"alg/lib/link"`},
-		{"STO-01_dangling_link", func(t *testing.T, _ *world, alg string) {
-			check(t, os.Symlink("nowhere", alg+"/lib/link"))
+		{"STO-01_dangling_link", func(w *world, alg string) {
+			check(w.t, os.Symlink("nowhere", alg+"/lib/link"))
 		}, fault.CodeInvalidState, `"alg/lib/link"`},
-		{"STO-01_FIFO", func(t *testing.T, _ *world, alg string) {
-			check(t, unix.Mkfifo(alg+"/fifo", 0o666))
+		{"STO-01_FIFO", func(w *world, alg string) {
+			check(w.t, unix.Mkfifo(alg+"/fifo", 0o666))
 		}, fault.CodeInvalidState, `"alg/fifo"`},
-		{"STO-01_socket", func(t *testing.T, _ *world, alg string) {
-			l, err := net.Listen("unix", shortSocket(t, alg))
-			check(t, err)
-			t.Cleanup(func() { _ = l.Close() })
+		{"STO-01_socket", func(w *world, alg string) {
+			l, err := net.Listen("unix", shortSocket(w.t, alg))
+			check(w.t, err)
+			w.t.Cleanup(func() { _ = l.Close() })
 		}, fault.CodeInvalidState, `"alg/s"`},
-		{"STO-01_device", func(t *testing.T, _ *world, alg string) {
+		{"STO-01_device", func(w *world, alg string) {
 			if os.Geteuid() != 0 {
-				t.Skip("only root makes devices")
+				w.t.Skip("only root makes devices")
 			}
 			if err := unix.Mknod(alg+"/zero", unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5))); err != nil {
-				t.Skip("no devices can be made here: ", err)
+				w.t.Skip("no devices can be made here: ", err)
 			}
 		}, fault.CodeInvalidState, `"alg/zero"`},
-		{"STO-01_hard_links_become_files_of_their_own", func(t *testing.T, w *world, alg string) {
+		{"STO-01_hard_links_become_files_of_their_own", func(w *world, alg string) {
 			w.write("other", "linked")
-			check(t, os.Link(w.spaceDir+"/other", alg+"/hard"))
+			check(w.t, os.Link(w.spaceDir+"/other", alg+"/hard"))
 		}, "", ""},
-		{"STO-01_64_levels", func(_ *testing.T, w *world, _ string) {
+		{"STO-01_64_levels", func(w *world, _ string) {
 			w.write("alg/"+deep64+"/f", "deep")
 		}, "", ""},
-		{"STO-01_more_than_64_levels", func(_ *testing.T, w *world, _ string) {
+		{"STO-01_more_than_64_levels", func(w *world, _ string) {
 			w.write("alg/"+deep64+"/d/d/f", "too deep")
 		}, fault.CodeTooLong, `"alg/d/d`},
-		{"STO-01_depth_that_no_path_reaches", func(t *testing.T, w *world, alg string) {
-			makeDeep(t, alg+"/deep", 300)
-			t.Cleanup(func() { _, _ = w.delete("alg") })
+		{"STO-01_depth_that_no_path_reaches", func(w *world, alg string) {
+			makeDeep(w.t, alg+"/deep", 300)
+			w.t.Cleanup(func() { _, _ = w.delete("alg") })
 		}, fault.CodeTooLong, `"alg/deep/d`},
-		{"GEN-01_control_character", func(_ *testing.T, w *world, _ string) {
+		{"GEN-01_control_character", func(w *world, _ string) {
 			w.write("alg/a\nb", "x")
 		}, fault.CodeInvalidCharacters, "alg/a\uFFFDb"},
-		{"GEN-01_invalid_UTF-8", func(_ *testing.T, w *world, _ string) {
+		{"GEN-01_invalid_UTF-8", func(w *world, _ string) {
 			w.write("alg/a\xff", "x")
 		}, fault.CodeInvalidCharacters, "alg/a\uFFFD"},
-		{"GEN-01_twins", func(_ *testing.T, w *world, _ string) {
+		{"GEN-01_twins", func(w *world, _ string) {
 			w.write("alg/é", "x")
 			w.write("alg/e\u0301", "x")
 		}, fault.CodeDuplicate, "é"},
-		{"GEN-01_NFD_and_chinese_names", func(_ *testing.T, w *world, _ string) {
+		{"GEN-01_NFD_and_chinese_names", func(w *world, _ string) {
 			w.write("alg/e\u0301", "nfd")
 			w.write("alg/数据/训练.py", "zh")
 		}, "", ""},
-		{"STO-01_reserved_name", func(_ *testing.T, w *world, _ string) {
+		{"STO-01_reserved_name", func(w *world, _ string) {
 			w.write("alg/.tallyard/uploads/x", "x")
 		}, fault.CodeInvalidPath, ".tallyard"},
 	} {
@@ -90,7 +90,7 @@ func TestHostileTrees(t *testing.T) {
 			w := newWorld(t)
 			w.write("alg/lib/a", "plain")
 			alg := filepath.Join(w.spaceDir, "alg")
-			tc.prepare(t, w, alg)
+			tc.prepare(w, alg)
 			id := uuid.New()
 			m, err := within(t, func() (Manifest, error) { return w.copyOut("alg", id) })
 			if tc.code != "" {
@@ -389,7 +389,7 @@ func within(t *testing.T, do func() (Manifest, error)) (Manifest, error) {
 
 // shortSocket is a name for a socket; a path of over 107 bytes can't be bound,
 // so the folder is entered by its number.
-func shortSocket(t *testing.T, folder string) string {
+func shortSocket(t testing.TB, folder string) string {
 	t.Helper()
 	d, err := os.Open(folder)
 	check(t, err)

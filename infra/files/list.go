@@ -89,6 +89,7 @@ func list(ctx context.Context, top *dir, folder storage.Path, after string, limi
 		return Page{}, err
 	}
 	defer d.close()
+	limit = max(limit, 1)
 	names, err := d.smallest(ctx, after, limit+1, folder.IsRoot())
 	if err != nil {
 		return Page{}, explain("list", folder.String(), err)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -83,7 +84,7 @@ func readManifest(from io.Reader, visit func(item)) (Manifest, error) {
 	var m Manifest
 	for {
 		line, err := in.ReadBytes('\n')
-		if err == io.EOF && len(line) == 0 { //nolint:errorlint // bufio gives it plain
+		if errors.Is(err, io.EOF) && len(line) == 0 {
 			break
 		}
 		if err != nil {

@@ -23,7 +23,7 @@ type node struct {
 // scanner looks a tree over before it is copied: what may not be copied is
 // found before any byte is, and the totals are known.
 type scanner struct {
-	ctx          context.Context //nolint:containedctx // lives for one call
+	ctx          context.Context // lives for one call
 	at           storage.Path    // for messages: the folder that is copied
 	maxFiles     int64
 	maxBytes     int64
@@ -33,7 +33,7 @@ type scanner struct {
 
 // scan lists what is in d. The path is that of d below the folder that is copied.
 func (s *scanner) scan(d *dir, path string, depth int) ([]*node, error) {
-	if depth > storage.MaxPathDepth {
+	if depth >= storage.MaxPathDepth { // what lies in it would have no path
 		return nil, fault.New(fault.Invalid, fault.CodeTooLong, fmt.Sprintf(
 			"The folder %s is more than %d folders deep; use fewer folders inside each other.", s.quote(path), storage.MaxPathDepth))
 	}
@@ -90,6 +90,10 @@ func (s *scanner) names(d *dir, path string, depth int) ([]string, error) {
 		if _, f := storage.ParseName(name); f != nil {
 			return fault.New(fault.Invalid, f.Code, fmt.Sprintf(
 				"The name %s can't be kept; rename it without control characters, backslashes and reserved names.", s.quote(below(path, name))))
+		}
+		if len(below(path, name)) > storage.MaxPathBytes {
+			return fault.New(fault.Invalid, fault.CodeTooLong, fmt.Sprintf(
+				"In the folder %s a path is longer than %d bytes; use shorter names.", s.quote(""), storage.MaxPathBytes))
 		}
 		if !isASCII(name) {
 			form := norm.NFC.String(name)

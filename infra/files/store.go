@@ -74,7 +74,7 @@ func openRoot(path string) (*os.Root, error) {
 	if path == "" {
 		return nil, errors.New("not configured")
 	}
-	if err := os.MkdirAll(path, rootMode); err != nil { //nolint:gosec // workloads pass through it to their own space
+	if err := os.MkdirAll(path, rootMode); err != nil {
 		return nil, err
 	}
 	return os.OpenRoot(path)

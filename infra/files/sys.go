@@ -26,15 +26,16 @@ func (s stat) same(o stat) bool { return s == o }
 func (s stat) sameFile(o stat) bool { return s.device == o.device && s.inode == o.inode }
 
 func statOf(st *unix.Stat_t) stat {
-	kind := uint32(st.Mode) & unix.S_IFMT
+	mode, device := modeAndDevice(st)
+	kind := mode & unix.S_IFMT
 	return stat{
 		dir:      kind == unix.S_IFDIR,
 		regular:  kind == unix.S_IFREG,
-		exec:     kind == unix.S_IFREG && uint32(st.Mode)&0o100 != 0,
+		exec:     kind == unix.S_IFREG && mode&0o100 != 0,
 		size:     st.Size,
 		modified: st.Mtim.Nano(),
 		changed:  st.Ctim.Nano(),
-		device:   uint64(st.Dev), //nolint:gosec,unconvert // only compared for equality; the type differs by system
+		device:   device,
 		inode:    st.Ino,
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// modeAndDevice have other types on other systems.
+func modeAndDevice(st *unix.Stat_t) (mode uint32, device uint64) { return st.Mode, st.Dev }
+
 // cloneFile makes dst share src's blocks, where the file system can.
 func cloneFile(dst, src *os.File) error {
 	return retry(func() error { return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) })

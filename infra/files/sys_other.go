@@ -9,6 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+func modeAndDevice(st *unix.Stat_t) (mode uint32, device uint64) {
+	return uint32(st.Mode), uint64(st.Dev)
+}
+
 func cloneFile(_, _ *os.File) error { return errors.ErrUnsupported }
 
 func renameNew(from *dir, name string, to *dir, newName string) error {

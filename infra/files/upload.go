@@ -240,7 +240,7 @@ func (u *upload) verify(ctx context.Context, checksum []byte) ([]byte, error) {
 }
 
 type ctxReader struct {
-	ctx  context.Context //nolint:containedctx // lives for one call
+	ctx  context.Context // lives for one call
 	from io.Reader
 }
 
@@ -271,6 +271,10 @@ func (u *upload) finish(top *dir, p storage.Path) (created bool, err error) {
 		return false, isFolder(p)
 	case !st.regular:
 		return false, isOther(p.String())
+	case st.exec: // a program that is replaced stays one
+		if err := u.f.Chmod(programMode); err != nil {
+			return false, err
+		}
 	}
 	if err := rename(u.area, u.key+".data", parent, name); err != nil {
 		return false, err

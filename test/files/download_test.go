@@ -48,11 +48,11 @@ func TestHTTPDownload(t *testing.T) {
 		}
 		s.wantError(s.do("GET", "/files/home/d/f.bin", "", "If-Match", `"other"`), 412, fault.CodeBadRequest)
 		r = s.do("GET", "/files/home/d/f.bin", "", "If-Range", `"other"`, "Range", "bytes=2-4")
-		if r.StatusCode != 200 || r.body != "0123456789" {
+		if r.StatusCode != http.StatusOK || r.body != "0123456789" {
 			t.Fatal(r.StatusCode, r.body)
 		}
 		r = s.do("HEAD", "/files/home/d/f.bin", "")
-		if r.StatusCode != 200 || r.ContentLength != 10 || r.Header.Get("ETag") != tag {
+		if r.StatusCode != http.StatusOK || r.ContentLength != 10 || r.Header.Get("ETag") != tag {
 			t.Fatal(r.Header)
 		}
 		if n := strings.Count(fmt.Sprint(s.seen()), "down d/f.bin"); n != 7 { // neither HEAD, 304, 412 nor 416

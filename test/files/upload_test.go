@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -9,17 +10,29 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"tallyard/domain/fault"
+	"tallyard/domain/storage"
 	web "tallyard/graph/transport/files"
 )
 
 func digestOf(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
+}
+
+func mustPath(t *testing.T, text string) storage.Path {
+	t.Helper()
+	p, f := storage.ParsePath(text)
+	if f != nil {
+		t.Fatal(f)
+	}
+	return p
 }
 
 func TestHTTPUpload(t *testing.T) {
@@ -134,13 +147,36 @@ func TestHTTPUpload(t *testing.T) {
 
 	t.Run("G8_unknown_length_over_the_limit", func(t *testing.T) {
 		s := newSite(t, func(c *web.Config) { c.MaxFileBytes = 1000 })
-		req, _ := http.NewRequest("PUT", s.url+"/files/home/x", io.MultiReader(strings.NewReader(strings.Repeat("x", 1001))))
+		req, _ := http.NewRequest(http.MethodPut, s.url+"/files/home/x", io.MultiReader(strings.NewReader(strings.Repeat("x", 1001))))
 		req.Header.Set("Authorization", "Bearer ada")
 		s.wantError(s.send(req), 413, fault.CodeLimitExceeded)
 		s.want(s.do("HEAD", "/files/home/x", ""), 404)
-		req, _ = http.NewRequest("PUT", s.url+"/files/home/x", io.MultiReader(strings.NewReader(strings.Repeat("x", 1000))))
+		req, _ = http.NewRequest(http.MethodPut, s.url+"/files/home/x", io.MultiReader(strings.NewReader(strings.Repeat("x", 1000))))
 		req.Header.Set("Authorization", "Bearer ada")
 		s.want(s.send(req), 201)
+	})
+
+	t.Run("G18_last_part_came_but_nobody_finished", func(t *testing.T) {
+		s := newSite(t, nil)
+		ctx := context.Background()
+		// The bytes are all there, as after a crash before the end.
+		if _, _, _, err := s.store.Receive(ctx, s.tenant, s.home, mustPath(t, "f"), 0, 6, strings.NewReader("hello"), nil); err != nil {
+			t.Fatal(err)
+		}
+		data, err := filepath.Glob(filepath.Join(s.root, ".tallyard/uploads/*.data"))
+		if err != nil || len(data) != 1 {
+			t.Fatal(data, err)
+		}
+		if err := os.WriteFile(data[0], []byte("hello!"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r := s.do("HEAD", "/files/home/f", ""); r.Header.Get("Upload-Offset") != "6" || r.Header.Get("Upload-Length") != "6" {
+			t.Fatal(r.Header)
+		}
+		s.want(s.do("PUT", "/files/home/f", "", "Content-Range", "bytes */6"), http.StatusCreated)
+		if s.onDisk("f") != "hello!" {
+			t.Fatal(s.onDisk("f"))
+		}
 	})
 
 	t.Run("AUD-01_an_upload_that_was_not_recorded_is_not_confirmed", func(t *testing.T) {
@@ -175,7 +211,7 @@ func TestHTTPUploadCut(t *testing.T) {
 		eventually(t, "bytes arrive", func() bool { return s.do("HEAD", "/files/home/f", "").Header.Get("Upload-Offset") == "6" })
 		_ = conn.Close()
 		eventually(t, "upload let go", func() bool {
-			return s.do("PUT", "/files/home/f", "world", "Content-Range", "bytes 6-10/11").StatusCode == 201
+			return s.do("PUT", "/files/home/f", "world", "Content-Range", "bytes 6-10/11").StatusCode == http.StatusCreated
 		})
 		if s.onDisk("f") != "hello world" {
 			t.Fatal(s.onDisk("f"))
@@ -213,7 +249,7 @@ func TestHTTPUploadCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer res.Body.Close()
-		if res.StatusCode != 408 || res.Header.Get("Upload-Offset") == "" || !res.Close {
+		if res.StatusCode != http.StatusRequestTimeout || res.Header.Get("Upload-Offset") == "" || !res.Close {
 			t.Fatal(res.Status, res.Header)
 		}
 		at := res.Header.Get("Upload-Offset")
@@ -235,17 +271,23 @@ func TestHTTPUploadCut(t *testing.T) {
 		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 		in := bufio.NewReader(conn)
 		res, err := http.ReadResponse(in, nil)
-		if err != nil || res.StatusCode != 201 {
-			t.Fatal(res, err)
+		if err != nil {
+			t.Fatal(err)
 		}
 		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusCreated {
+			t.Fatal(res.Status)
+		}
 		time.Sleep(500 * time.Millisecond) // the connection goes on working after the deadline
 		if _, err := io.WriteString(conn, "HEAD /files/home/f HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ada\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		if res, err = http.ReadResponse(in, &http.Request{Method: "HEAD"}); err != nil || res.StatusCode != 200 {
-			t.Fatal(res, err)
+		again, err := http.ReadResponse(in, &http.Request{Method: http.MethodHead})
+		if err != nil || again.StatusCode != http.StatusOK {
+			t.Fatal(again, err)
 		}
+		_ = again.Body.Close()
 	})
 
 	t.Run("G8_cut_body_says_where_to_go_on", func(t *testing.T) {
@@ -260,7 +302,7 @@ func TestHTTPUploadCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer res.Body.Close()
-		if res.StatusCode != 400 || res.Header.Get("Upload-Offset") != "6" {
+		if res.StatusCode != http.StatusBadRequest || res.Header.Get("Upload-Offset") != "6" {
 			t.Fatal(res.Status, res.Header)
 		}
 	})

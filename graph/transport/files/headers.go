@@ -53,7 +53,7 @@ func parseContentRange(header http.Header) (c contentRange, found bool, err erro
 // parseCount reads digits and nothing else: no sign, no space.
 func parseCount(text string) (int64, error) {
 	n, err := strconv.ParseUint(text, 10, 63)
-	return int64(n), err //nolint:gosec // 63 bits fit
+	return int64(n), err // 63 bits fit
 }
 
 // parseReprDigest gives the SHA-256 that a client announces for the whole file (RFC 9530); nil without one.
