@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tallyard/domain/access"
+	"tallyard/domain/algorithm"
+	"tallyard/domain/es"
+	"tallyard/domain/fault"
+	"tallyard/domain/storage"
+	"tallyard/graph/authn"
+	"tallyard/graph/loader"
+	"tallyard/graph/relay"
+	graphstorage "tallyard/graph/storage"
+	"tallyard/graph/transport"
+	"tallyard/infra/files"
+	"tallyard/infra/postgres"
+	"tallyard/processes/operations"
+	projoperation "tallyard/projections/operation"
+)
+
+// This file fits the parts to each other's ports; nothing is decided here.
+
+// directories tells algorithms about the files of their owners.
+type directories struct {
+	spaces *storage.Handler
+	disk   *files.Store
+}
+
+// Script implements algorithm.Directories.
+func (d directories) Script(ctx context.Context, tenant, owner uuid.UUID, directory, script string) (algorithm.Script, error) {
+	var faults fault.List
+	dir, bad := storage.ParsePath(directory)
+	if bad != nil {
+		faults.Add(bad.At("source", "script", "directory"))
+	}
+	inside, bad := storage.ParsePath(script)
+	if bad != nil {
+		faults.Add(bad.At("source", "script", "script"))
+	}
+	if len(faults) > 0 {
+		return algorithm.Script{}, faults
+	}
+	home, found, err := d.spaces.FindHome(ctx, tenant, owner)
+	if err != nil {
+		return algorithm.Script{}, err
+	}
+	if !found {
+		return algorithm.Script{}, noDirectory()
+	}
+	if err := d.expect(ctx, tenant, home, dir, files.KindDirectory); err != nil {
+		return algorithm.Script{}, or(err, noDirectory())
+	}
+	path, bad := dir.Join(inside.String())
+	if bad != nil {
+		return algorithm.Script{}, bad.At("source", "script", "script")
+	}
+	if err := d.expect(ctx, tenant, home, path, files.KindFile); err != nil {
+		return algorithm.Script{}, or(err, fault.New(fault.Invalid, fault.CodeInvalidPath,
+			"The directory has no such script; upload it, or name one that it has.").At("source", "script", "script"))
+	}
+	return algorithm.Script{Space: home, Directory: dir.String(), Script: inside.String()}, nil
+}
+
+// Free implements algorithm.Directories.
+func (d directories) Free(ctx context.Context, tenant, owner uuid.UUID, path string) (uuid.UUID, error) {
+	cmd := es.System(d.spaces.Runtime.IDs.New(), "storage", "createHome", tenant)
+	home, err := d.spaces.Home(ctx, cmd, owner)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	p, bad := storage.ParsePath(path)
+	if bad != nil {
+		return uuid.Nil, bad.At("label")
+	}
+	if err := d.disk.EnsureSpace(ctx, tenant, home); err != nil {
+		return uuid.Nil, err
+	}
+	switch _, err := d.disk.Stat(ctx, tenant, home, p); {
+	case err == nil:
+		return uuid.Nil, fault.New(fault.Conflict, fault.CodeNameTaken,
+			"The home has a file or directory named like the algorithm and label; rename that one, or choose another label.").At("label")
+	case fault.Is(err, fault.CodeNotFound):
+		return home, nil
+	default:
+		return uuid.Nil, err
+	}
+}
+
+var errOtherKind = fault.New(fault.NotFound, fault.CodeNotFound, "It is of another kind.")
+
+func (d directories) expect(ctx context.Context, tenant, space uuid.UUID, p storage.Path, kind files.Kind) error {
+	if err := d.disk.EnsureSpace(ctx, tenant, space); err != nil {
+		return err
+	}
+	e, err := d.disk.Stat(ctx, tenant, space, p)
+	if err == nil && e.Kind != kind {
+		return errOtherKind
+	}
+	return err
+}
+
+func noDirectory() *fault.Fault {
+	return fault.New(fault.Invalid, fault.CodeInvalidPath,
+		"The home has no such directory; upload the files first, or name one that it has.").At("source", "script", "directory")
+}
+
+// or gives the clearer words for something that was not found.
+func or(err error, clearer *fault.Fault) error {
+	if fault.Is(err, fault.CodeNotFound) || fault.Is(err, fault.CodeInvalidPath) {
+		return clearer
+	}
+	return err
+}
+
+// models tells whether there is a model, by its stream.
+type models struct{ runtime *es.Runtime }
+
+// Model implements algorithm.Models.
+func (m models) Model(ctx context.Context, g access.Grants, id uuid.UUID) (bool, error) {
+	for _, err := range m.runtime.Log.ReadStream(ctx, es.StreamOf("model", g.Tenant, id).String(), 0, es.Forward, 1) {
+		if errors.Is(err, es.ErrStreamNotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// origins keeps from where requests came.
+type origins struct{ table *postgres.Origins }
+
+// Record implements command.Origins.
+func (o origins) Record(ctx context.Context, request uuid.UUID, address, userAgent string, at time.Time) error {
+	return o.table.Record(ctx, postgres.Origin{Request: request, Address: address, UserAgent: userAgent, At: at})
+}
+
+// progress tells how far running operations are.
+type progress struct{ table *postgres.OperationProgress }
+
+// Find implements loader.ProgressSource.
+func (p progress) Find(ctx context.Context, tenant uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]loader.Progress, error) {
+	rows, err := p.table.Find(ctx, tenant, ids)
+	out := make(map[uuid.UUID]loader.Progress, len(rows))
+	for id, r := range rows {
+		out[id] = loader.Progress{DoneBytes: r.DoneBytes, TotalBytes: r.TotalBytes, DoneFiles: r.DoneFiles, TotalFiles: r.TotalFiles}
+	}
+	return out, err
+}
+
+// pending lists what the worker has to do.
+func pending(q projoperation.Queries) func(context.Context) ([]operations.Ref, error) {
+	return func(ctx context.Context) ([]operations.Ref, error) {
+		rows, err := q.Pending(ctx)
+		refs := make([]operations.Ref, len(rows))
+		for i, r := range rows {
+			refs[i] = operations.Ref{Tenant: r.Tenant, ID: r.ID}
+		}
+		return refs, err
+	}
+}
+
+// disk lets the API look into spaces.
+type disk struct{ store *files.Store }
+
+// List implements graphstorage.Disk.
+func (d disk) List(ctx context.Context, tenant, space uuid.UUID, folder storage.Path, after string, limit int) ([]graphstorage.Entry, bool, error) {
+	if err := d.store.EnsureSpace(ctx, tenant, space); err != nil {
+		return nil, false, err
+	}
+	p, err := d.store.List(ctx, tenant, space, folder, after, limit)
+	list := make([]graphstorage.Entry, len(p.Entries))
+	for i, e := range p.Entries {
+		list[i] = entry(e)
+	}
+	return list, p.More, err
+}
+
+// Stat implements graphstorage.Disk.
+func (d disk) Stat(ctx context.Context, tenant, space uuid.UUID, path storage.Path) (graphstorage.Entry, error) {
+	e, err := d.store.Stat(ctx, tenant, space, path)
+	return entry(e), err
+}
+
+func entry(e files.Entry) graphstorage.Entry {
+	return graphstorage.Entry{Name: e.Name, Key: e.Key, Path: e.Path, Kind: graphstorage.EntryKind(e.Kind), SizeBytes: e.SizeBytes, ModifiedAt: e.ModifiedAt}
+}
+
+// spaceNames resolves the space in a file's address.
+type spaceNames struct{ spaces *storage.Handler }
+
+// Resolve implements the port of graph/transport/files.
+func (s spaceNames) Resolve(ctx context.Context, name string, write bool) (tenant, space uuid.UUID, err error) {
+	v, err := authn.Must(ctx)
+	if err != nil {
+		return uuid.Nil, uuid.Nil, err
+	}
+	if name != "home" {
+		id, bad := relay.Expect(relay.StorageSpace, name)
+		if bad != nil {
+			return uuid.Nil, uuid.Nil, bad
+		}
+		rule := s.spaces.Readable
+		if write {
+			rule = s.spaces.Writable
+		}
+		_, err := rule(ctx, v.Tenant, v.User(), id.UUID)
+		return v.Tenant, id.UUID, err
+	}
+	if !write {
+		id, found, err := s.spaces.FindHome(ctx, v.Tenant, v.User())
+		if err == nil && !found {
+			err = access.Missing()
+		}
+		return v.Tenant, id, err
+	}
+	if !v.Grants.Writes() {
+		return uuid.Nil, uuid.Nil, access.ReadOnly()
+	}
+	id, err := s.spaces.Home(ctx, s.command(ctx, "createHome"), v.User())
+	return v.Tenant, id, err
+}
+
+func (s spaceNames) command(ctx context.Context, action string) es.Command {
+	v, _ := authn.From(ctx) // callers have asked
+	ids := s.spaces.Runtime.IDs
+	return es.Command{
+		ID: ids.New(), Action: action, Tenant: v.Tenant, Actor: v.Actor,
+		Request: transport.RequestInfoFrom(ctx).RequestID, Correlation: ids.New(),
+	}
+}
+
+// transfers puts uploads and downloads on record.
+type transfers struct {
+	spaceNames
+	origins origins
+	clock   es.Clock
+}
+
+func (t transfers) begin(ctx context.Context, action string) (es.Command, error) {
+	cmd := t.command(ctx, action)
+	info := transport.RequestInfoFrom(ctx)
+	id, err := uuid.Parse(info.RequestID)
+	if err != nil {
+		return cmd, err
+	}
+	return cmd, t.origins.Record(ctx, id, info.RemoteAddr, info.UserAgent, t.clock.Now())
+}
+
+// Uploaded implements the port of graph/transport/files.
+func (t transfers) Uploaded(ctx context.Context, _, space uuid.UUID, p storage.Path, size int64, sha256 []byte) error {
+	cmd, err := t.begin(ctx, "uploadFile")
+	if err != nil {
+		return err
+	}
+	_, err = t.spaces.RecordUpload(ctx, cmd, space, storage.Upload{Path: p, SizeBytes: size, SHA256: hex.EncodeToString(sha256)})
+	return err
+}
+
+// Downloaded implements the port of graph/transport/files. Reading one's own
+// files changes nothing, so it is no command and no line of the audit.
+func (transfers) Downloaded(context.Context, uuid.UUID, uuid.UUID, storage.Path, int64) error {
+	return nil
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"tallyard/domain/fault"
+	"tallyard/domain/user"
+)
+
+// adminServer serves the command line on a unix socket that only its owner
+// reaches.
+func (p *parts) adminServer(ctx context.Context, s *stores) (*http.Server, net.Listener, error) {
+	path := p.config.adminSocketPath(s.sockets)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, fmt.Errorf("the admin socket of an earlier run can't be removed: %w", err)
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the admin socket can't be made: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, nil, errors.Join(err, l.Close())
+	}
+	if s.madeTemp {
+		// The data directory's path is too long for a socket: it holds the way to it.
+		if err := os.WriteFile(filepath.Join(p.config.dataDir, "admin.path"), []byte(path), 0o600); err != nil {
+			return nil, nil, errors.Join(err, l.Close())
+		}
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/projections/", http.StripPrefix("/projections", p.runner.Admin()))
+	mux.HandleFunc("POST /bootstrap", p.bootstrap)
+	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}, l, nil
+}
+
+// bootstrapInput is what the first admin of a tenant is made of.
+type bootstrapInput struct{ Tenant, Project, Login, Name, Email string }
+
+func (p *parts) bootstrap(w http.ResponseWriter, r *http.Request) {
+	var in bootstrapInput
+	if err := json.NewDecoder(io.LimitReader(r.Body, 64<<10)).Decode(&in); err != nil {
+		http.Error(w, "the request is not readable", http.StatusBadRequest)
+		return
+	}
+	token, err := p.domain.bootstrap(r.Context(), in.Tenant, in.Project, user.Person{LoginName: in.Login, DisplayName: in.Name, Email: in.Email})
+	if err != nil {
+		status := http.StatusInternalServerError
+		if _, ok := fault.All(err); ok {
+			status = http.StatusUnprocessableEntity
+		}
+		http.Error(w, err.Error(), status)
+		return
+	}
+	_, _ = fmt.Fprintln(w, token) // a client that left needs no answer
+}
+
+// admin asks the running program.
+func admin(ctx context.Context, cmd *cli.Command, method, path string, body io.Reader) error {
+	socket := cmd.String("admin-socket")
+	if socket == "" {
+		socket = filepath.Join(cmd.String("data-dir"), "run", "admin.sock")
+		if b, err := os.ReadFile(filepath.Join(cmd.String("data-dir"), "admin.path")); err == nil {
+			socket = string(b)
+		}
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
+	req, err := http.NewRequestWithContext(ctx, method, "http://tallyard"+path, body)
+	if err != nil {
+		return err
+	}
+	if !cmd.Bool("json") {
+		req.Header.Set("Accept", "text/plain")
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("no running program answers at %s (give its --data-dir or --admin-socket): %w", socket, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+		return errors.New(string(text))
+	}
+	_, err = io.Copy(os.Stdout, resp.Body)
+	return err
+}
+
+func adminFlags(more ...cli.Flag) []cli.Flag {
+	return append([]cli.Flag{
+		&cli.StringFlag{Name: "data-dir", Value: defaultDataDir(), Sources: env("data-dir"), Usage: "data directory of the running program"},
+		&cli.StringFlag{Name: "admin-socket", Sources: env("admin-socket"), Usage: "admin socket of the running program, when it was given one"},
+		&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+	}, more...)
+}
+
+func projectionsCommand() *cli.Command {
+	ask := func(method, path string) cli.ActionFunc {
+		return func(ctx context.Context, cmd *cli.Command) error {
+			return admin(ctx, cmd, method, "/projections"+path, nil)
+		}
+	}
+	return &cli.Command{
+		Name: "projections", Usage: "the read models of a running program",
+		Commands: []*cli.Command{
+			{Name: "status", Usage: "how far each one is, and what is parked or halted", Flags: adminFlags(), Action: ask(http.MethodGet, "/status")},
+			{Name: "rebuild", Usage: "build all of them anew beside the old ones, without stopping reads", Flags: adminFlags(), Action: ask(http.MethodPost, "/rebuild")},
+			{Name: "verify", Usage: "compare them with ones built anew", Flags: adminFlags(), Action: ask(http.MethodPost, "/verify")},
+			{
+				Name: "replay-parked", Usage: "try parked streams again",
+				Flags: adminFlags(&cli.StringFlag{Name: "projection", Usage: "only of this one"}, &cli.StringFlag{Name: "stream", Usage: "only this one"}),
+				Action: func(ctx context.Context, cmd *cli.Command) error {
+					q := url.Values{"projection": {cmd.String("projection")}, "stream": {cmd.String("stream")}}
+					return admin(ctx, cmd, http.MethodPost, "/projections/replay-parked?"+q.Encode(), nil)
+				},
+			},
+		},
+	}
+}
+
+func bootstrapCommand() *cli.Command {
+	return &cli.Command{
+		Name: "bootstrap", Usage: "make a tenant with its first admin in a running program, and print a token for them",
+		Flags: adminFlags(
+			&cli.StringFlag{Name: "tenant", Required: true, Usage: "name of the tenant"},
+			&cli.StringFlag{Name: "project", Value: "main", Usage: "name of its first project"},
+			&cli.StringFlag{Name: "login", Required: true, Usage: "login name of the admin"},
+			&cli.StringFlag{Name: "name", Required: true, Usage: "name that the admin is called by"},
+			&cli.StringFlag{Name: "email", Usage: "e-mail address of the admin"},
+		),
+		Action: func(ctx context.Context, cmd *cli.Command) error {
+			b, err := json.Marshal(bootstrapInput{cmd.String("tenant"), cmd.String("project"), cmd.String("login"), cmd.String("name"), cmd.String("email")})
+			if err != nil {
+				return err
+			}
+			r, w := io.Pipe()
+			go func() { _, err := w.Write(b); w.CloseWithError(err) }()
+			return admin(ctx, cmd, http.MethodPost, "/bootstrap", r)
+		},
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"tallyard/cmd/internal/filework"
+	"tallyard/domain/access"
+	"tallyard/domain/algorithm"
+	"tallyard/domain/es"
+	"tallyard/domain/flows/artefact"
+	"tallyard/domain/operation"
+	"tallyard/domain/project"
+	"tallyard/domain/storage"
+	"tallyard/domain/tenant"
+	"tallyard/domain/user"
+	"tallyard/infra/files"
+	"tallyard/infra/keys"
+	"tallyard/infra/postgres"
+	projaccess "tallyard/projections/access"
+	projalgorithm "tallyard/projections/algorithm"
+	projaudit "tallyard/projections/audit"
+	projoperation "tallyard/projections/operation"
+	projpeople "tallyard/projections/people"
+	"tallyard/projections/runner"
+	projstorage "tallyard/projections/storage"
+)
+
+// registry knows the events of every feature: one line each.
+func registry() (*es.Registry, error) {
+	return es.NewRegistry(
+		es.Types,
+		tenant.Types,
+		project.Types,
+		user.Types,
+		storage.Types,
+		operation.Types,
+		algorithm.Types,
+	)
+}
+
+// projections are the read models of every feature: one line each.
+func projections(persons user.PersonKeys) (*runner.Set, error) {
+	return runner.NewSet(
+		projpeople.Projection(persons),
+		projaccess.Projection,
+		projstorage.Projection,
+		projoperation.Projection,
+		projalgorithm.Projection,
+		projaudit.Projection,
+	)
+}
+
+// domain is every feature's handler, with what they need of each other.
+type domain struct {
+	runtime    *es.Runtime
+	tenants    *tenant.Handler
+	projects   *project.Handler
+	users      *user.Handler
+	spaces     *storage.Handler
+	operations *operation.Handler
+	algorithms *algorithm.Handler
+	artefacts  *artefact.Flow
+}
+
+func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Master, persons user.PersonKeys, disk *files.Store, logger *slog.Logger) *domain {
+	rt := &es.Runtime{
+		Log: log, Registry: reg, Clock: es.SystemClock{}, IDs: es.RandomIDs{}, Snapshots: postgres.NewSnapshots(pool),
+		NameKey: master.Derive("names"), Logger: logger, Refusals: es.NewRefusals(),
+	}
+	d := &domain{runtime: rt}
+	d.users = &user.Handler{Runtime: rt, Keys: persons, Random: rand.Reader}
+	d.tenants = &tenant.Handler{Runtime: rt, Access: d.users}
+	d.projects = &project.Handler{Runtime: rt, Access: d.users}
+	d.users.Projects = d.projects
+	d.spaces = &storage.Handler{Runtime: rt, Access: d.users, Files: filework.Spaces{Store: disk}}
+	d.operations = &operation.Handler{Runtime: rt, Access: d.users}
+	d.algorithms = &algorithm.Handler{
+		Runtime: rt, Access: d.users, Directories: directories{d.spaces, disk}, Models: models{rt},
+	}
+	d.artefacts = &artefact.Flow{Runtime: rt, Algorithms: d.algorithms, Operations: d.operations}
+	d.operations.Subjects = d.artefacts
+	return d
+}
+
+// bootstrap makes a tenant with a project and its first admin, and a token for
+// them. Run again it makes nothing twice and gives another token.
+func (d *domain) bootstrap(ctx context.Context, tenantName, projectName string, admin user.Person) (token string, err error) {
+	cmd := func(action, key string, in uuid.UUID) es.Command {
+		c := es.System(d.runtime.IDs.New(), "bootstrap", action, in)
+		c.Key, c.Digest = "bootstrap/"+key, []byte(key)
+		c.Reason = "First set-up of the installation."
+		return c
+	}
+	made, err := d.tenants.Create(ctx, cmd("createTenant", tenantName, es.PlatformTenant), tenantName)
+	if err != nil {
+		return "", err
+	}
+	id := made.Refs.Tenant
+	person, err := d.users.Create(ctx, cmd("createUser", admin.LoginName, id), admin)
+	if err != nil {
+		return "", err
+	}
+	for _, role := range []access.Role{access.TenantAdmin, access.Operator} {
+		if _, err := d.users.GrantRole(ctx, cmd("grantRole", admin.LoginName+"/"+string(role), id), person.Refs.User, user.Grant{Role: role}); err != nil {
+			return "", err
+		}
+	}
+	home, err := d.projects.Create(ctx, cmd("createProject", projectName, id), project.Create{Name: projectName})
+	if err != nil {
+		return "", err
+	}
+	member := user.Grant{Role: access.ProjectAdmin, Project: home.Refs.Project}
+	if _, err := d.users.GrantRole(ctx, cmd("grantRole", admin.LoginName+"/"+string(member.Role), id), person.Refs.User, member); err != nil {
+		return "", err
+	}
+	issue := es.Command{ID: d.runtime.IDs.New(), Action: "createApiToken", Tenant: id, Actor: es.Actor{Kind: es.ActorUser, User: person.Refs.User}}
+	issued, err := d.users.IssueToken(ctx, issue, user.NewToken{Name: "bootstrap"})
+	return issued.Refs.Token, err
+}

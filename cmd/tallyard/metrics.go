@@ -1,0 +1,76 @@
+package main
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// metrics serves what an operator watches.
+func (p *parts) metrics() http.Handler {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collector{p})
+	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
+}
+
+// collector reads the counters of the parts when it is asked.
+type collector struct{ p *parts }
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("tallyard_"+name, help, labels, nil)
+}
+
+var (
+	lagEvents     = desc("projection_lag_events", "Events that the projection has not seen.", "projection")
+	lagSeconds    = desc("projection_age_seconds", "How long ago the oldest event was written that the projection has not seen.", "projection")
+	parkedStreams = desc("projection_parked_streams", "Streams with an event that could not be projected.", "projection")
+	haltedGauge   = desc("projection_halted", "1 when the projection met an event that this program does not know.", "projection")
+	stalledGauge  = desc("projection_stalled_seconds", "For how long the projection's transactions have been failing.", "projection")
+	operationsSum = desc("graphql_operations_total", "Operations started.", "kind")
+	runningGauge  = desc("graphql_operations_running", "Operations running now.")
+	socketsGauge  = desc("graphql_sockets", "WebSockets open now.")
+	refusedSum    = desc("graphql_refused_total", "Requests refused before they ran.")
+	panicsSum     = desc("graphql_panics_total", "Panics while serving.")
+	slowSum       = desc("graphql_slow_closed_total", "Sockets given up because the client did not read.")
+)
+
+// Describe implements prometheus.Collector.
+func (collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		lagEvents, lagSeconds, parkedStreams, haltedGauge, stalledGauge, operationsSum, runningGauge, socketsGauge, refusedSum, panicsSum, slowSum,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	counter := func(d *prometheus.Desc, v int64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	for _, g := range c.p.runner.Gauges() {
+		gauge(lagEvents, float64(g.Lag.Events), g.Projection)
+		gauge(lagSeconds, g.Lag.Age.Seconds(), g.Projection)
+		gauge(parkedStreams, float64(g.Parked), g.Projection)
+		halted := 0.0
+		if g.Halted {
+			halted = 1
+		}
+		gauge(haltedGauge, halted, g.Projection)
+		gauge(stalledGauge, g.Stalled.Seconds(), g.Projection)
+	}
+	m := c.p.graphql.Metrics()
+	counter(operationsSum, m.Queries, "query")
+	counter(operationsSum, m.Mutations, "mutation")
+	counter(operationsSum, m.Subscriptions, "subscription")
+	gauge(runningGauge, float64(m.Running))
+	gauge(socketsGauge, float64(m.Sockets))
+	counter(refusedSum, m.Refused)
+	counter(panicsSum, m.Panics)
+	counter(slowSum, m.SlowClosed)
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"tallyard/cmd/internal/filework"
+	"tallyard/domain/es"
+	"tallyard/domain/flows/devseed"
+	"tallyard/graph"
+	graphalgorithm "tallyard/graph/algorithm"
+	graphaudit "tallyard/graph/audit"
+	"tallyard/graph/authn"
+	"tallyard/graph/command"
+	"tallyard/graph/generated"
+	"tallyard/graph/history"
+	"tallyard/graph/live"
+	"tallyard/graph/loader"
+	graphoperation "tallyard/graph/operation"
+	graphpeople "tallyard/graph/people"
+	"tallyard/graph/problem"
+	"tallyard/graph/relay"
+	graphstorage "tallyard/graph/storage"
+	"tallyard/graph/transport"
+	transportfiles "tallyard/graph/transport/files"
+	"tallyard/infra/eventstore"
+	"tallyard/infra/files"
+	"tallyard/infra/keys"
+	"tallyard/infra/postgres"
+	"tallyard/processes/driver"
+	"tallyard/processes/lifecycle"
+	"tallyard/processes/operations"
+	"tallyard/processes/repair"
+	projalgorithm "tallyard/projections/algorithm"
+	projaudit "tallyard/projections/audit"
+	projoperation "tallyard/projections/operation"
+	projpeople "tallyard/projections/people"
+	"tallyard/projections/runner"
+	projstorage "tallyard/projections/storage"
+)
+
+// parts is the whole program, wired and not yet started.
+type parts struct {
+	config   config
+	logger   *slog.Logger
+	log      *eventstore.Log
+	pool     *pgxpool.Pool
+	disk     *files.Store
+	store    uuid.UUID // identity of the event store
+	domain   *domain
+	reader   *runner.Reader
+	runner   *runner.Runner
+	auth     *authn.Authenticator
+	hub      *live.Hub
+	graphql  *transport.Handler
+	files    http.Handler
+	worker   *operations.Worker
+	services []lifecycle.Service // in the order in which they start
+	origins  origins
+}
+
+// build wires everything on stores that are up.
+func build(ctx context.Context, c config, s *stores, logger *slog.Logger) (p *parts, err error) {
+	p = &parts{config: c, logger: logger}
+	if p.log, err = eventstore.Open(ctx, eventstore.Config{Address: s.eventStore, Logger: logger}); err != nil {
+		return p, fmt.Errorf("event store: %w", err)
+	}
+	if p.pool, err = postgres.Open(ctx, s.database, postgres.Options{}); err != nil {
+		return p, err
+	}
+	if err = postgres.Migrate(ctx, p.pool); err != nil {
+		return p, err
+	}
+	master, err := masterKey(c)
+	if err != nil {
+		return p, err
+	}
+	persons, err := keys.NewPersons(master, postgres.NewPersonKeys(p.pool), es.SystemClock{})
+	if err != nil {
+		return p, err
+	}
+	reg, err := registry()
+	if err != nil {
+		return p, err
+	}
+	p.disk, err = files.Open(files.Config{
+		SpacesDir: filepath.Join(c.dataDir, "spaces"), PublishedDir: filepath.Join(c.dataDir, "published"), Logger: logger,
+	})
+	if err != nil {
+		return p, err
+	}
+	p.domain = newDomain(p.log, reg, p.pool, master, persons, p.disk, logger)
+	if p.store, err = es.Identity(ctx, p.domain.runtime); err != nil {
+		return p, fmt.Errorf("event store: %w", err)
+	}
+	p.origins = origins{postgres.NewOrigins(p.pool)}
+	set, err := projections(persons)
+	if err != nil {
+		return p, err
+	}
+	p.reader = runner.NewReader(p.pool, p.log, set)
+	if err := p.buildProjector(set); err != nil {
+		return p, err
+	}
+	if err := p.buildAPI(master, set); err != nil {
+		return p, err
+	}
+	p.buildWorker()
+	return p, nil
+}
+
+func (p *parts) buildProjector(set *runner.Set) (err error) {
+	leader := &postgres.Leader{Pool: p.pool, Logger: p.logger}
+	p.runner, err = runner.New(runner.Config{
+		DB: p.pool, Log: p.log, Registry: p.domain.runtime.Registry, Set: set, Store: p.store, Reader: p.reader, Logger: p.logger,
+		Lead: func(ctx context.Context, work func(context.Context) error) error {
+			return leader.Lead(ctx, "projector", work)
+		},
+	})
+	return err
+}
+
+func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
+	sealer, err := relay.NewSealer(master.Derive("cursors"))
+	if err != nil {
+		return err
+	}
+	rt, d := p.domain.runtime, p.domain
+	p.auth = authn.New(d.users, rt.Clock, p.logger, p.verifiers()...)
+	p.hub = &live.Hub{Runtime: rt, Sealer: sealer, Waiter: p.reader, Logger: p.logger, Store: p.store}
+	commands := &command.Gateway{
+		IDs: rt.IDs, Clock: rt.Clock, Origins: p.origins, Waiter: p.reader, Sealer: sealer, Projections: set.Names(),
+	}
+	past := &history.Reader{Runtime: rt, Sealer: sealer, Index: p.reader}
+	algorithms := projalgorithm.Queries{Reader: p.reader}
+	running := progress{postgres.NewOperationProgress(p.pool)}
+	queries := loader.Queries{
+		Algorithms: algorithms, Operations: projoperation.Queries{Reader: p.reader},
+		People: projpeople.Queries{Reader: p.reader}, Progress: running,
+	}
+	find := &graph.Finder{
+		Algorithms: &graphalgorithm.API{Runtime: rt, Handler: d.algorithms, Queries: algorithms, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
+		Operations: &graphoperation.API{Runtime: rt, Handler: d.operations, Queries: queries.Operations, Progress: running, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
+		People:     &graphpeople.API{Runtime: rt, Users: d.users, Projects: d.projects, Queries: queries.People, Commands: commands, Sealer: sealer},
+		Storage: &graphstorage.API{Runtime: rt, Handler: d.spaces, Queries: projstorage.Queries{Reader: p.reader},
+			Disk: disk{p.disk}, Sources: algorithms, Commands: commands, Sealer: sealer},
+	}
+	find.Audit = &graphaudit.API{Queries: projaudit.Queries{Reader: p.reader}, Commands: commands, Sealer: sealer, Live: p.hub, Things: find}
+	requestID := func(ctx context.Context) string { return transport.RequestInfoFrom(ctx).RequestID }
+	p.graphql, err = transport.New(transport.Config{
+		Schema: generated.NewExecutableSchema(generated.Config{Resolvers: &graph.Resolver{
+			Algorithms: find.Algorithms, Audit: find.Audit, Operations: find.Operations, People: find.People, Storage: find.Storage, Find: find,
+		}}),
+		Extensions:    nil,
+		Authenticator: p.auth, Present: problem.Presenter(p.logger, requestID), Logger: p.logger,
+		Origins: p.config.origins, Introspection: p.config.introspect,
+	})
+	if err != nil {
+		return err
+	}
+	names := spaceNames{d.spaces}
+	p.files = transportfiles.New(transportfiles.Config{
+		Authenticate: p.auth.Authenticate, Spaces: names, Store: p.disk, Logger: p.logger,
+		Recorder: transfers{names, p.origins, rt.Clock},
+	})
+	return nil
+}
+
+// verifiers are the ways to sign in.
+func (p *parts) verifiers() []authn.Verifier {
+	v := []authn.Verifier{authn.Tokens{Source: p.domain.users, Clock: p.domain.runtime.Clock}}
+	if p.config.dev {
+		v = append(v, &authn.Dev{Tenants: p.domain.tenants, Users: p.domain.users, Order: devseed.Tenants})
+	}
+	return v
+}
+
+// buildWorker makes the loops that turn events into commands and work on files.
+// They run in one process at a time.
+func (p *parts) buildWorker() {
+	rt := p.domain.runtime
+	p.worker = operations.New(operations.Config{
+		Operations: p.domain.operations, Pending: pending(projoperation.Queries{Reader: p.reader}),
+		Work: filework.Work(p.disk), Samples: filework.Samples{Table: postgres.NewOperationProgress(p.pool)}, Logger: p.logger,
+	})
+	lead := func(ctx context.Context, name string, f func(context.Context) error) error {
+		return (&postgres.Leader{Pool: p.pool, Logger: p.logger}).Lead(ctx, name, f)
+	}
+	worker := lifecycle.Under(lead, "worker",
+		driver.New(rt, p.domain.artefacts.Process()),
+		driver.New(rt, repair.Process(rt)),
+		p.worker,
+	)
+	if p.config.has(roleProjector) {
+		p.services = append(p.services, p.projector())
+	}
+	p.services = append(p.services,
+		loop("refusals", func(ctx context.Context) error { return rt.Refusals.Run(ctx, rt) }, p.logger),
+		loop("addresses", p.forgetAddresses, p.logger),
+	)
+	if p.config.has(roleAPI) {
+		p.services = append(p.services, loop("live", p.hub.Run, p.logger), loop("sessions", p.auth.Run, p.logger))
+	}
+	if p.config.has(roleWorker) {
+		p.services = append(p.services, lifecycle.NewLoop(worker, p.logger))
+	}
+}
+
+// close lets go of what build opened, in the other order.
+func (p *parts) close() error {
+	if p.disk != nil {
+		if err := p.disk.Close(); err != nil {
+			p.logger.Warn("files not closed", "error", err)
+		}
+	}
+	if p.pool != nil {
+		p.pool.Close()
+	}
+	if p.log != nil {
+		return p.log.Close()
+	}
+	return nil
+}
