@@ -28,7 +28,8 @@ type generation struct {
 	state     string
 	store     uuid.UUID
 	createdAt time.Time
-	retiredAt *time.Time
+	// retiredFor is how long ago it was replaced, by the clock of Postgres.
+	retiredFor time.Duration
 }
 
 func (g generation) schema() string { return schemaOf(g.id) }
@@ -37,13 +38,16 @@ func schemaOf(id int32) string { return "gen_" + strconv.Itoa(int(id)) }
 
 // generations lists what there is, the oldest first.
 func (c *core) generations(ctx context.Context) ([]generation, error) {
-	rows, err := c.db.Query(ctx, `SELECT id, digest, state, store_identity, created_at, retired_at
+	rows, err := c.db.Query(ctx, `SELECT id, digest, state, store_identity, created_at,
+			coalesce(extract(epoch FROM now() - retired_at), 0)::float8
 		FROM tallyard.generations ORDER BY id`)
 	if err != nil {
 		return nil, fmt.Errorf("list generations: %w", err)
 	}
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (g generation, err error) {
-		err = row.Scan(&g.id, &g.digest, &g.state, &g.store, &g.createdAt, &g.retiredAt)
+		var seconds float64
+		err = row.Scan(&g.id, &g.digest, &g.state, &g.store, &g.createdAt, &seconds)
+		g.retiredFor = time.Duration(min(seconds, 1e9) * float64(time.Second))
 		return g, err
 	})
 	if err != nil {
@@ -64,9 +68,31 @@ func (c *core) checkStore(list []generation) error {
 	return nil
 }
 
-// AcceptStore gives up every generation that was made from another store than
+// CheckStore refuses a store that the read model was not made from. Programs
+// that only read call it at their start; a runner does so itself.
+func CheckStore(ctx context.Context, cfg Config) error { return cfg.core().checkGenerations(ctx) }
+
+func (c *core) checkGenerations(ctx context.Context) error {
+	list, err := c.generations(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.checkStore(list); err != nil {
+		return err
+	}
+	for _, g := range list {
+		if g.state == live || g.state == building {
+			if err := c.checkLogOf(ctx, g); err != nil {
+				return fmt.Errorf("generation %d: %w", g.id, err)
+			}
+		}
+	}
+	return nil
+}
+
+// AcceptStore drops every generation that was made from another store than
 // this one, or that saw more of this one than it holds now, so that the next
-// start builds the read model anew. It tells how many it gave up.
+// start builds the read model anew. It tells how many it dropped.
 func AcceptStore(ctx context.Context, cfg Config) (int, error) {
 	c := cfg.core()
 	list, err := c.generations(ctx)
@@ -87,9 +113,9 @@ func AcceptStore(ctx context.Context, cfg Config) (int, error) {
 				return n, err
 			}
 		}
-		_, err := c.db.Exec(ctx, `UPDATE tallyard.generations SET state = 'retired', retired_at = now() WHERE id = $1`, g.id)
-		if err != nil {
-			return n, fmt.Errorf("give up generation %d: %w", g.id, err)
+		// At once: nobody may read it as if it were made from this store.
+		if err := c.drop(ctx, g); err != nil {
+			return n, err
 		}
 		n++
 	}
@@ -203,7 +229,7 @@ func (c *core) drop(ctx context.Context, g generation) error {
 // by a leader that died.
 func (c *core) tidy(ctx context.Context, list []generation, starting bool) {
 	for _, g := range list {
-		old := g.state == retired && g.retiredAt != nil && time.Since(*g.retiredAt) >= c.times.Keep
+		old := g.state == retired && g.retiredFor >= c.times.Keep
 		left := starting && (g.state == verify || g.state == building && g.digest != c.set.digest)
 		if !old && !left {
 			continue

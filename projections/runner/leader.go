@@ -53,6 +53,9 @@ func (t *term) work(ctx context.Context) error {
 		return err
 	}
 	t.tidy(ctx, list, true)
+	if err := t.forget(ctx); err != nil {
+		return err
+	}
 	var started *generation
 	for _, g := range list {
 		if g.digest != t.set.digest {
@@ -159,21 +162,23 @@ func (t *term) flip(ctx context.Context, f *flow) error {
 			return errors.Join(err, old.release(ctx))
 		}
 	}
-	err := f.store(ctx)
-	if err == nil {
-		err = t.makeLive(ctx, f.gen)
-	}
-	if err != nil {
+	if err := f.store(ctx); err != nil {
 		if old != nil {
 			err = errors.Join(err, old.release(ctx))
 		}
+		return err
+	}
+	if err := t.makeLive(ctx, f.gen); err != nil {
+		// It may have happened all the same: only a new term knows.
+		t.end(err)
 		return err
 	}
 	if old != nil {
 		t.stop(old)
 	}
 	t.adopt(f)
-	return f.do(ctx, f.show)
+	_ = f.do(ctx, f.show) // it fails only when the term ends
+	return nil
 }
 
 // notBehind refuses a generation in which a projection halted before the point

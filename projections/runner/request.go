@@ -109,6 +109,12 @@ func (c *core) finish(ctx context.Context, id uuid.UUID, result any, failed erro
 	return err
 }
 
+// forget removes old requests that are closed.
+func (c *core) forget(ctx context.Context) error {
+	_, err := c.db.Exec(ctx, `DELETE FROM tallyard.projection_requests WHERE finished_at < now() - interval '90 days'`)
+	return err
+}
+
 // await waits until a request is closed.
 func (c *core) await(ctx context.Context, id uuid.UUID) (Request, error) {
 	for {

@@ -53,19 +53,8 @@ func New(cfg Config) (*Runner, error) {
 // Start refuses a store that the read model was not made from, and otherwise
 // begins to project when this process becomes the leader.
 func (r *Runner) Start(ctx context.Context) error {
-	list, err := r.generations(ctx)
-	if err != nil {
+	if err := r.checkGenerations(ctx); err != nil {
 		return err
-	}
-	if err := r.checkStore(list); err != nil {
-		return err
-	}
-	for _, g := range list {
-		if g.state == live || g.state == building {
-			if err := r.checkLogOf(ctx, g); err != nil {
-				return fmt.Errorf("generation %d: %w", g.id, err)
-			}
-		}
 	}
 	// The loops live until Stop, not until the caller's start is over.
 	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))

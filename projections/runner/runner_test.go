@@ -113,7 +113,7 @@ func TestE11AnotherStoreIsRefusedAndARebuildOffered(t *testing.T) {
 		t.Fatalf("start says %v", err)
 	}
 	if n, err := runner.AcceptStore(t.Context(), cfg); n != 1 || err != nil {
-		t.Fatalf("%d generations given up, %v", n, err)
+		t.Fatalf("%d generations dropped, %v", n, err)
 	}
 	f.store = cfg.Store
 	r = f.start()
@@ -140,7 +140,7 @@ func TestE11StorePutBackToAnEarlierStateIsRefused(t *testing.T) {
 		t.Fatalf("start says %v", err)
 	}
 	if n, err := runner.AcceptStore(t.Context(), f.config()); n != 1 || err != nil {
-		t.Fatalf("%d generations given up, %v", n, err)
+		t.Fatalf("%d generations dropped, %v", n, err)
 	}
 	f.ready(f.start())
 }
