@@ -37,7 +37,7 @@ fi
 cat >&2 <<END
 
 PostgreSQL 14 or newer is not installed, and could not be installed from here.
-Run this as root (it starts no server), or give --postgres-url of a server you have:
+Run this as root; it starts no server:
 
   $install
 
