@@ -146,6 +146,8 @@ func (h *Handler) retriedBy(ctx context.Context, cmd es.Command, id uuid.UUID) (
 type DismissItem struct {
 	ID  uuid.UUID
 	Err error
+	// Position is where its effects lie in the log.
+	Position es.Position
 }
 
 // DismissResult is the answer to a batch.
@@ -169,7 +171,7 @@ func (h *Handler) Dismiss(ctx context.Context, cmd es.Command, ids []uuid.UUID) 
 		if _, isFault := fault.All(err); err != nil && !isFault {
 			return out, fmt.Errorf("dismiss item %d: %w", i, err)
 		}
-		out.Items[i] = DismissItem{ID: id, Err: err}
+		out.Items[i] = DismissItem{ID: id, Err: err, Position: r.Position}
 		out.Position = max(out.Position, r.Position)
 		out.Replayed = out.Replayed && r.Replayed
 	}

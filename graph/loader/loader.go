@@ -14,6 +14,8 @@ import (
 	"tallyard/domain/access"
 	"tallyard/domain/algorithm"
 	"tallyard/domain/operation"
+	"tallyard/domain/storage"
+	"tallyard/domain/user"
 	"tallyard/graph/authn"
 	projaccess "tallyard/projections/access"
 	projalgorithm "tallyard/projections/algorithm"
@@ -57,10 +59,16 @@ type PageOf struct {
 	Before    page.Key
 }
 
+// ByID loads things by their ids; what is not found or not seen is nil.
+type ByID[V any] = *dataloadgen.Loader[uuid.UUID, *V]
+
 // Loaders are the loaders of one response.
 type Loaders struct {
-	Users      *dataloadgen.Loader[uuid.UUID, *projpeople.User]
-	Projects   *dataloadgen.Loader[uuid.UUID, *projpeople.Project]
+	Tenants    ByID[projpeople.Tenant]
+	Users      ByID[projpeople.User]
+	Roles      *dataloadgen.Loader[uuid.UUID, []user.Grant]
+	Projects   ByID[projpeople.Project]
+	Spaces     ByID[storage.State]
 	Algorithms *dataloadgen.Loader[uuid.UUID, *algorithm.State]
 	Versions   *dataloadgen.Loader[uuid.UUID, *projalgorithm.Version]
 	Latest     *dataloadgen.Loader[uuid.UUID, *projalgorithm.Version]
@@ -106,6 +114,15 @@ func (q Queries) loaders(g access.Grants) *Loaders {
 	f := projaccess.FilterOf(g)
 	return &Loaders{
 		Filter: f,
+		Tenants: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]projpeople.Tenant, error) {
+			return q.People.TenantsByID(ctx, g, ids)
+		}),
+		Spaces: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]storage.State, error) {
+			return q.Storage.ByIDs(ctx, f, ids)
+		}),
+		Roles: each(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]user.Grant, error) {
+			return q.Access.RolesOf(ctx, g, ids)
+		}),
 		Users: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]projpeople.User, error) {
 			return q.People.UsersByID(ctx, g, ids)
 		}),
@@ -120,14 +137,9 @@ func (q Queries) loaders(g access.Grants) *Loaders {
 		}),
 		Latest:     dataloadgen.NewLoader(q.latest(f), dataloadgen.WithWait(wait)),
 		VersionsOf: dataloadgen.NewLoader(q.versionsOf(f), dataloadgen.WithWait(wait)),
-		Favorites: dataloadgen.NewLoader(func(ctx context.Context, ids []uuid.UUID) ([]bool, []error) {
-			likes, err := q.Algorithms.FavoritesOf(ctx, f, ids)
-			list := make([]bool, len(ids))
-			for i, id := range ids {
-				list[i] = likes[id]
-			}
-			return list, all(err)
-		}, dataloadgen.WithWait(wait)),
+		Favorites: each(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]bool, error) {
+			return q.Algorithms.FavoritesOf(ctx, f, ids)
+		}),
 		Operations: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]operation.State, error) {
 			return q.Operations.ByIDs(ctx, f, ids)
 		}),
@@ -211,6 +223,18 @@ func one[V any](find func(context.Context, []uuid.UUID) (map[uuid.UUID]V, error)
 			if v, ok := found[id]; ok {
 				list[i] = &v
 			}
+		}
+		return list, all(err)
+	}, dataloadgen.WithWait(wait))
+}
+
+// each makes a loader from a look-up by ids; what is not found is the zero value.
+func each[V any](find func(context.Context, []uuid.UUID) (map[uuid.UUID]V, error)) *dataloadgen.Loader[uuid.UUID, V] {
+	return dataloadgen.NewLoader(func(ctx context.Context, ids []uuid.UUID) ([]V, []error) {
+		found, err := find(ctx, ids)
+		list := make([]V, len(ids))
+		for i, id := range ids {
+			list[i] = found[id]
 		}
 		return list, all(err)
 	}, dataloadgen.WithWait(wait))
