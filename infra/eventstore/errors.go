@@ -91,6 +91,27 @@ func classifyStatus(err error) (class, error) {
 	return final, err
 }
 
+// lasting tells whether an error ends a subscription for good. A call with an
+// error that nobody expected is better given up; a subscription is better tried
+// again, for it has nobody who would try.
+func lasting(err error) bool {
+	if errors.Is(err, errSplitPosition) {
+		return true
+	}
+	var e *esdb.Error
+	if errors.As(err, &e) {
+		switch e.Code() {
+		case esdb.ErrorCodeAccessDenied, esdb.ErrorCodeUnauthenticated, esdb.ErrorCodeUnsupportedFeature:
+			return true
+		}
+	}
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented, codes.FailedPrecondition, codes.DataLoss:
+		return true
+	}
+	return false
+}
+
 // wrapped joins the error that callers ask for with its cause.
 func wrapped(kind, cause error) error {
 	if cause == nil || errors.Is(cause, kind) {

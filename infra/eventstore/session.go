@@ -56,7 +56,10 @@ func (l *Log) connect() (*session, error) {
 // client with: it opens the gate again as soon as the client has taken its
 // connection, which it shows by asking for the deadline.
 func (s *session) enter(ctx context.Context) (entered context.Context, pass func(), ok bool) {
-	s.gate.RLock()
+	// Where it can't be had at once the session is being retired.
+	if !s.gate.TryRLock() {
+		return nil, nil, false
+	}
 	if s.gone {
 		s.gate.RUnlock()
 		return nil, nil, false

@@ -121,7 +121,7 @@ func (s *subscription) run() {
 		case s.ctx.Err() != nil:
 			s.err = context.Cause(s.ctx)
 			return
-		case c == final:
+		case c == final && lasting(err):
 			s.err = fmt.Errorf("subscription: %w", err)
 			return
 		}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,7 +30,9 @@ func newFatalTrap(logger *slog.Logger) *fatalTrap {
 
 // Infof drops Pebble's chatter about flushes and compactions below debug level.
 func (t *fatalTrap) Infof(format string, args ...any) {
-	t.logger.Debug("event store files", "message", fmt.Sprintf(format, args...))
+	if t.logger.Enabled(context.Background(), slog.LevelDebug) {
+		t.logger.Debug("event store files", "message", fmt.Sprintf(format, args...))
+	}
 }
 
 // Errorf logs what Pebble found wrong but can live with.

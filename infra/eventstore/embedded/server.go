@@ -163,7 +163,9 @@ func (s *Server) stop(ctx context.Context) error {
 	case <-ctx.Done():
 		s.rpc.Stop()
 	}
-	<-graceful
+	if s.store.failure() == nil {
+		<-graceful // every call has ended
+	}
 	err := s.store.close()
 	if serr := <-s.served; serr != nil && !errors.Is(serr, grpc.ErrServerStopped) {
 		err = errors.Join(err, fmt.Errorf("serve the event store: %w", serr))

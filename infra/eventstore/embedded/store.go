@@ -111,6 +111,13 @@ func (s *store) pebbleOptions() *pebble.Options {
 		Logger:             s.trap,
 		MemTableSize:       16 << 20,
 		MaxOpenFiles:       512,
+		EventListener: &pebble.EventListener{
+			// Left alone, Pebble would call Fatalf in the goroutine of the
+			// reader that came upon it. The store fails, but the reader gets an error.
+			DataCorruption: func(info pebble.DataCorruptionInfo) {
+				s.trap.spring(fmt.Errorf("a file of the event store is damaged: %s", info))
+			},
+		},
 	}
 	// New streams are looked up as often as old ones; the filters answer for
 	// them without reading a block.

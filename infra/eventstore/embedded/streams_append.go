@@ -43,6 +43,10 @@ func (svc *streamsService) Append(stream streams.Streams_AppendServer) error {
 
 var errTooLarge = errors.New("append too large")
 
+// perEvent counts for the keys and numbers that every event costs, so that an
+// append of very many empty events is too large as well.
+const perEvent = 32
+
 // receiveAppend reads an append to its end. What is wrong with it comes back as
 // bad only then: a client that is answered while it still sends sees its own
 // send fail and never the answer.
@@ -122,7 +126,7 @@ func (r *appendRequest) propose(m *streams.AppendReq_ProposedMessage) error {
 	if !ok || contentType == "" {
 		return invalid("the event has no content type")
 	}
-	r.size += len(m.GetData()) + len(m.GetCustomMetadata()) + len(kind) + len(contentType)
+	r.size += perEvent + len(m.GetData()) + len(m.GetCustomMetadata()) + len(kind) + len(contentType)
 	if r.size > maxAppend {
 		r.events = nil // it won't be written, so it needn't be kept
 		return errTooLarge
