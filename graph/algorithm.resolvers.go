@@ -7,134 +7,134 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
+	"tallyard/graph/relay"
 	"time"
 )
 
 func (r *algorithmResolver) Project(ctx context.Context, obj *gqlmodel.Algorithm) (*gqlmodel.Project, error) {
-	panic(fmt.Errorf("not implemented: Project - project"))
+	return r.People.Project(ctx, obj.Folded.Project)
 }
 
 func (r *algorithmResolver) Owner(ctx context.Context, obj *gqlmodel.Algorithm) (*gqlmodel.User, error) {
-	panic(fmt.Errorf("not implemented: Owner - owner"))
+	return r.People.User(ctx, obj.Folded.Owner)
 }
 
 func (r *algorithmResolver) LatestVersion(ctx context.Context, obj *gqlmodel.Algorithm) (*gqlmodel.AlgorithmVersion, error) {
-	panic(fmt.Errorf("not implemented: LatestVersion - latestVersion"))
+	return r.Algorithms.LatestVersion(ctx, obj)
 }
 
 func (r *algorithmResolver) Versions(ctx context.Context, obj *gqlmodel.Algorithm, first *int32, after *string, last *int32, before *string, publishedOnly bool) (*gqlmodel.AlgorithmVersionConnection, error) {
-	panic(fmt.Errorf("not implemented: Versions - versions"))
+	return r.Algorithms.VersionsOf(ctx, obj, relay.Args{First: first, After: after, Last: last, Before: before}, publishedOnly)
 }
 
 func (r *algorithmResolver) ViewerHasFavorited(ctx context.Context, obj *gqlmodel.Algorithm) (bool, error) {
-	panic(fmt.Errorf("not implemented: ViewerHasFavorited - viewerHasFavorited"))
+	return r.Algorithms.Favorited(ctx, obj)
 }
 
 func (r *algorithmResolver) ViewerCanCreateVersion(ctx context.Context, obj *gqlmodel.Algorithm) (bool, error) {
-	panic(fmt.Errorf("not implemented: ViewerCanCreateVersion - viewerCanCreateVersion"))
+	return r.Algorithms.CanCreateVersion(ctx, obj)
 }
 
 func (r *algorithmResolver) History(ctx context.Context, obj *gqlmodel.Algorithm, first *int32, after *string) (*gqlmodel.HistoryConnection, error) {
-	panic(fmt.Errorf("not implemented: History - history"))
+	return r.Algorithms.HistoryOf(ctx, obj, first, after)
 }
 
 func (r *algorithmConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.AlgorithmConnection) (int32, error) {
-	panic(fmt.Errorf("not implemented: TotalCount - totalCount"))
+	return relay.Count(ctx, obj.Count)
 }
 
 func (r *algorithmOriginResolver) Version(ctx context.Context, obj *gqlmodel.AlgorithmOrigin) (*gqlmodel.AlgorithmVersion, error) {
-	panic(fmt.Errorf("not implemented: Version - version"))
+	return r.Algorithms.VersionByID(ctx, obj.Origin.Version)
 }
 
 func (r *algorithmVersionResolver) Algorithm(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (*gqlmodel.Algorithm, error) {
-	panic(fmt.Errorf("not implemented: Algorithm - algorithm"))
+	return r.Algorithms.Algorithm(ctx, obj)
 }
 
 func (r *algorithmVersionResolver) BasedOn(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (*gqlmodel.AlgorithmOrigin, error) {
-	panic(fmt.Errorf("not implemented: BasedOn - basedOn"))
+	return r.Algorithms.BasedOn(obj), nil
 }
 
 func (r *algorithmVersionResolver) PublishedBy(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (*gqlmodel.User, error) {
-	panic(fmt.Errorf("not implemented: PublishedBy - publishedBy"))
+	return r.People.User(ctx, obj.Row.PublishedBy)
 }
 
 func (r *algorithmVersionResolver) Operation(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (*gqlmodel.Operation, error) {
-	panic(fmt.Errorf("not implemented: Operation - operation"))
+	return r.Operations.ByID(ctx, obj.Row.Operation)
 }
 
 func (r *algorithmVersionResolver) ViewerCanEdit(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (bool, error) {
-	panic(fmt.Errorf("not implemented: ViewerCanEdit - viewerCanEdit"))
+	return r.Algorithms.CanEdit(ctx, obj)
 }
 
 func (r *algorithmVersionResolver) ViewerCanPublish(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (bool, error) {
-	panic(fmt.Errorf("not implemented: ViewerCanPublish - viewerCanPublish"))
+	return r.Algorithms.CanPublish(ctx, obj)
 }
 
 func (r *algorithmVersionResolver) ViewerCanDelete(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (bool, error) {
-	panic(fmt.Errorf("not implemented: ViewerCanDelete - viewerCanDelete"))
+	return r.Algorithms.CanDelete(ctx, obj)
 }
 
 func (r *algorithmVersionResolver) History(ctx context.Context, obj *gqlmodel.AlgorithmVersion, first *int32, after *string) (*gqlmodel.HistoryConnection, error) {
-	panic(fmt.Errorf("not implemented: History - history"))
+	return r.Algorithms.HistoryOfVersion(ctx, obj, first, after)
 }
 
 func (r *algorithmVersionConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.AlgorithmVersionConnection) (int32, error) {
-	panic(fmt.Errorf("not implemented: TotalCount - totalCount"))
+	return relay.Count(ctx, obj.Count)
 }
 
 func (r *mutationResolver) CreateAlgorithm(ctx context.Context, input gqlmodel.CreateAlgorithmInput) (*gqlmodel.CreateAlgorithmPayload, error) {
-	panic(fmt.Errorf("not implemented: CreateAlgorithm - createAlgorithm"))
+	return r.Algorithms.Create(ctx, input)
 }
 
 func (r *mutationResolver) CreateAlgorithmVersion(ctx context.Context, input gqlmodel.CreateAlgorithmVersionInput) (*gqlmodel.CreateAlgorithmVersionPayload, error) {
-	panic(fmt.Errorf("not implemented: CreateAlgorithmVersion - createAlgorithmVersion"))
+	return r.Algorithms.CreateVersion(ctx, input)
 }
 
 func (r *mutationResolver) UpdateAlgorithmVersion(ctx context.Context, input gqlmodel.UpdateAlgorithmVersionInput) (*gqlmodel.UpdateAlgorithmVersionPayload, error) {
-	panic(fmt.Errorf("not implemented: UpdateAlgorithmVersion - updateAlgorithmVersion"))
+	return r.Algorithms.UpdateVersion(ctx, input)
 }
 
 func (r *mutationResolver) PublishAlgorithmVersion(ctx context.Context, input gqlmodel.PublishAlgorithmVersionInput) (*gqlmodel.PublishAlgorithmVersionPayload, error) {
-	panic(fmt.Errorf("not implemented: PublishAlgorithmVersion - publishAlgorithmVersion"))
+	return r.Algorithms.PublishVersion(ctx, input)
 }
 
 func (r *mutationResolver) DeleteAlgorithmVersion(ctx context.Context, input gqlmodel.DeleteAlgorithmVersionInput) (*gqlmodel.DeleteAlgorithmVersionPayload, error) {
-	panic(fmt.Errorf("not implemented: DeleteAlgorithmVersion - deleteAlgorithmVersion"))
+	return r.Algorithms.DeleteVersion(ctx, input)
 }
 
 func (r *mutationResolver) DeleteAlgorithmVersions(ctx context.Context, input gqlmodel.DeleteAlgorithmVersionsInput) (*gqlmodel.DeleteAlgorithmVersionsPayload, error) {
-	panic(fmt.Errorf("not implemented: DeleteAlgorithmVersions - deleteAlgorithmVersions"))
+	return r.Algorithms.DeleteVersions(ctx, input)
 }
 
 func (r *mutationResolver) FavoriteAlgorithm(ctx context.Context, input gqlmodel.FavoriteAlgorithmInput) (*gqlmodel.FavoriteAlgorithmPayload, error) {
-	panic(fmt.Errorf("not implemented: FavoriteAlgorithm - favoriteAlgorithm"))
+	return r.Algorithms.Like(ctx, input)
 }
 
 func (r *mutationResolver) UnfavoriteAlgorithm(ctx context.Context, input gqlmodel.UnfavoriteAlgorithmInput) (*gqlmodel.UnfavoriteAlgorithmPayload, error) {
-	panic(fmt.Errorf("not implemented: UnfavoriteAlgorithm - unfavoriteAlgorithm"))
+	return r.Algorithms.Unlike(ctx, input)
 }
 
 func (r *queryResolver) Algorithms(ctx context.Context, filter *gqlmodel.AlgorithmFilter, orderBy *gqlmodel.AlgorithmOrder, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.AlgorithmConnection, error) {
-	panic(fmt.Errorf("not implemented: Algorithms - algorithms"))
+	return r.Resolver.Algorithms.List(ctx, filter, orderBy, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
 func (r *queryResolver) AlgorithmVersions(ctx context.Context, filter *gqlmodel.AlgorithmVersionFilter, orderBy *gqlmodel.AlgorithmOrder, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.AlgorithmVersionConnection, error) {
-	panic(fmt.Errorf("not implemented: AlgorithmVersions - algorithmVersions"))
+	return r.Resolver.Algorithms.Versions(ctx, filter, orderBy, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
 func (r *queryResolver) Algorithm(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.Algorithm, error) {
-	panic(fmt.Errorf("not implemented: Algorithm - algorithm"))
+	return r.Resolver.Algorithms.Get(ctx, id, atLeast, asOf, asOfPosition)
 }
 
 func (r *queryResolver) AlgorithmVersion(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.AlgorithmVersion, error) {
-	panic(fmt.Errorf("not implemented: AlgorithmVersion - algorithmVersion"))
+	return r.Resolver.Algorithms.GetVersion(ctx, id, atLeast, asOf, asOfPosition)
 }
 
 func (r *subscriptionResolver) AlgorithmEvents(ctx context.Context, filter gqlmodel.AlgorithmEventsFilter, after *string) (<-chan *gqlmodel.AlgorithmEvent, error) {
-	panic(fmt.Errorf("not implemented: AlgorithmEvents - algorithmEvents"))
+	return r.Algorithms.Events(ctx, filter, after)
 }
 
 func (r *Resolver) Algorithm() generated.AlgorithmResolver { return &algorithmResolver{r} }

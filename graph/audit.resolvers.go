@@ -7,33 +7,33 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
+	"tallyard/graph/relay"
 )
 
 func (r *auditEntryResolver) Project(ctx context.Context, obj *gqlmodel.AuditEntry) (*gqlmodel.Project, error) {
-	panic(fmt.Errorf("not implemented: Project - project"))
+	return r.People.Project(ctx, obj.ProjectID)
 }
 
 func (r *auditEntryConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.AuditEntryConnection) (int32, error) {
-	panic(fmt.Errorf("not implemented: TotalCount - totalCount"))
+	return relay.Count(ctx, obj.Count)
 }
 
 func (r *auditSubjectResolver) Node(ctx context.Context, obj *gqlmodel.AuditSubject) (gqlmodel.Node, error) {
-	panic(fmt.Errorf("not implemented: Node - node"))
+	return r.Find.Ref(ctx, obj.Ref)
 }
 
 func (r *queryResolver) AuditEntries(ctx context.Context, filter *gqlmodel.AuditFilter, orderBy *gqlmodel.AuditOrder, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.AuditEntryConnection, error) {
-	panic(fmt.Errorf("not implemented: AuditEntries - auditEntries"))
+	return r.Audit.List(ctx, filter, orderBy, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
 func (r *queryResolver) AuditEntry(ctx context.Context, id string) (*gqlmodel.AuditEntry, error) {
-	panic(fmt.Errorf("not implemented: AuditEntry - auditEntry"))
+	return r.Audit.Get(ctx, id)
 }
 
 func (r *subscriptionResolver) AuditTail(ctx context.Context, filter gqlmodel.AuditFilter, after *string) (<-chan *gqlmodel.AuditTailEvent, error) {
-	panic(fmt.Errorf("not implemented: AuditTail - auditTail"))
+	return r.Audit.Tail(ctx, filter, after)
 }
 
 func (r *Resolver) AuditEntry() generated.AuditEntryResolver { return &auditEntryResolver{r} }

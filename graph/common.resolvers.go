@@ -7,13 +7,12 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
 )
 
 func (r *actorResolver) User(ctx context.Context, obj *gqlmodel.Actor) (*gqlmodel.User, error) {
-	panic(fmt.Errorf("not implemented: User - user"))
+	return r.People.User(ctx, obj.UserID)
 }
 
 func (r *Resolver) Actor() generated.ActorResolver { return &actorResolver{r} }

@@ -1,12 +1,26 @@
 package graph
 
 import (
+	"context"
+	"fmt"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"tallyard/domain/es"
+	"tallyard/domain/fault"
 	"tallyard/graph/algorithm"
 	"tallyard/graph/audit"
+	"tallyard/graph/command"
+	"tallyard/graph/gqlmodel"
+	"tallyard/graph/loader"
 	"tallyard/graph/operation"
 	"tallyard/graph/people"
+	"tallyard/graph/relay"
 	"tallyard/graph/storage"
 )
+
+// maxNodes is how many ids nodes takes at once.
+const maxNodes = 100
 
 // Finder finds anything that has an id. It is also the audit's Things.
 type Finder struct {
@@ -15,4 +29,111 @@ type Finder struct {
 	Operations *operation.API
 	People     *people.API
 	Storage    *storage.API
+	Commands   *command.Gateway
+	// Loaders are made anew for each question about rights, which subscriptions
+	// ask over and over.
+	Loaders loader.Queries
+}
+
+// Node is the query node.
+func (f *Finder) Node(ctx context.Context, id string, atLeast *string) (gqlmodel.Node, error) {
+	if err := f.Commands.AtLeast(ctx, atLeast); err != nil {
+		return nil, err
+	}
+	parsed, ok := relay.Parse(id)
+	if !ok {
+		return nil, nil
+	}
+	return f.byID(ctx, parsed)
+}
+
+// Nodes is the query nodes. The look-ups go out together, so that the loaders
+// ask once per kind.
+func (f *Finder) Nodes(ctx context.Context, ids []string, atLeast *string) ([]gqlmodel.Node, error) {
+	if len(ids) > maxNodes {
+		return nil, fault.New(fault.Limit, fault.CodeLimitExceeded, fmt.Sprintf("Ask for at most %d ids at once.", maxNodes)).At("ids")
+	}
+	if err := f.Commands.AtLeast(ctx, atLeast); err != nil {
+		return nil, err
+	}
+	nodes, failed := make([]gqlmodel.Node, len(ids)), make([]error, len(ids))
+	done := make(chan struct{})
+	for i, id := range ids {
+		go func() {
+			defer func() {
+				// The executor catches what fails in its own goroutines only.
+				if p := recover(); p != nil {
+					failed[i] = graphql.GetOperationContext(ctx).Recover(ctx, p)
+				}
+				done <- struct{}{}
+			}()
+			if parsed, ok := relay.Parse(id); ok {
+				nodes[i], failed[i] = f.byID(ctx, parsed)
+			}
+		}()
+	}
+	for range ids {
+		<-done
+	}
+	for _, err := range failed {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
+}
+
+// Ref finds what a reference of the domain points to; nil when it is gone, the
+// viewer does not see it, or it has no id.
+func (f *Finder) Ref(ctx context.Context, r es.Ref) (gqlmodel.Node, error) {
+	id := relay.OfRef(r)
+	if id == nil {
+		return nil, nil
+	}
+	parsed, ok := relay.Parse(*id)
+	if !ok {
+		return nil, nil
+	}
+	return f.byID(ctx, parsed)
+}
+
+// Sees implements audit.Things.
+func (f *Finder) Sees(ctx context.Context, id relay.ID) (bool, error) {
+	n, err := f.byID(f.Loaders.With(ctx), id)
+	return n != nil, err
+}
+
+// byID finds a thing by its kind; kinds that are no things of the schema are
+// never found.
+func (f *Finder) byID(ctx context.Context, id relay.ID) (gqlmodel.Node, error) {
+	switch id.Kind {
+	case relay.Tenant:
+		return found(f.People.Tenant(ctx, id.UUID))
+	case relay.Project:
+		return found(f.People.Project(ctx, id.UUID))
+	case relay.User:
+		return found(f.People.User(ctx, id.UUID))
+	case relay.Algorithm:
+		return found(f.Algorithms.ByID(ctx, id.UUID))
+	case relay.AlgorithmVersion:
+		return found(f.Algorithms.VersionByID(ctx, id.UUID))
+	case relay.Operation:
+		return found(f.Operations.ByID(ctx, id.UUID))
+	case relay.StorageSpace:
+		return found(f.Storage.ByID(ctx, id.UUID))
+	case relay.AuditEntry:
+		return found(f.Audit.ByID(ctx, id.UUID))
+	}
+	return nil, nil
+}
+
+// found makes a missing thing a nil of the interface, too.
+func found[N any, P interface {
+	*N
+	gqlmodel.Node
+}](n P, err error) (gqlmodel.Node, error) {
+	if n == nil || err != nil {
+		return nil, err
+	}
+	return n, nil
 }

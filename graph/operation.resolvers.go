@@ -7,78 +7,78 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
+	"tallyard/graph/relay"
 	"time"
 )
 
 func (r *mutationResolver) RetryOperation(ctx context.Context, input gqlmodel.RetryOperationInput) (*gqlmodel.RetryOperationPayload, error) {
-	panic(fmt.Errorf("not implemented: RetryOperation - retryOperation"))
+	return r.Operations.Retry(ctx, input)
 }
 
 func (r *mutationResolver) CancelOperation(ctx context.Context, input gqlmodel.CancelOperationInput) (*gqlmodel.CancelOperationPayload, error) {
-	panic(fmt.Errorf("not implemented: CancelOperation - cancelOperation"))
+	return r.Operations.Cancel(ctx, input)
 }
 
 func (r *mutationResolver) DismissOperations(ctx context.Context, input gqlmodel.DismissOperationsInput) (*gqlmodel.DismissOperationsPayload, error) {
-	panic(fmt.Errorf("not implemented: DismissOperations - dismissOperations"))
+	return r.Operations.Dismiss(ctx, input)
 }
 
 func (r *operationResolver) Subject(ctx context.Context, obj *gqlmodel.Operation) (gqlmodel.Node, error) {
-	panic(fmt.Errorf("not implemented: Subject - subject"))
+	return r.Find.Ref(ctx, obj.Folded.Subject)
 }
 
 func (r *operationResolver) Owner(ctx context.Context, obj *gqlmodel.Operation) (*gqlmodel.User, error) {
-	panic(fmt.Errorf("not implemented: Owner - owner"))
+	return r.People.User(ctx, obj.Folded.Owner)
 }
 
 func (r *operationResolver) Project(ctx context.Context, obj *gqlmodel.Operation) (*gqlmodel.Project, error) {
-	panic(fmt.Errorf("not implemented: Project - project"))
+	return r.People.Project(ctx, obj.Folded.Project)
 }
 
 func (r *operationResolver) DoneBytes(ctx context.Context, obj *gqlmodel.Operation) (*int64, error) {
-	panic(fmt.Errorf("not implemented: DoneBytes - doneBytes"))
+	return r.Operations.DoneBytes(ctx, obj)
 }
 
 func (r *operationResolver) TotalBytes(ctx context.Context, obj *gqlmodel.Operation) (*int64, error) {
-	panic(fmt.Errorf("not implemented: TotalBytes - totalBytes"))
+	return r.Operations.TotalBytes(ctx, obj)
 }
 
 func (r *operationResolver) DoneFiles(ctx context.Context, obj *gqlmodel.Operation) (*int64, error) {
-	panic(fmt.Errorf("not implemented: DoneFiles - doneFiles"))
+	return r.Operations.DoneFiles(ctx, obj)
 }
 
 func (r *operationResolver) TotalFiles(ctx context.Context, obj *gqlmodel.Operation) (*int64, error) {
-	panic(fmt.Errorf("not implemented: TotalFiles - totalFiles"))
+	return r.Operations.TotalFiles(ctx, obj)
 }
 
 func (r *operationResolver) ViewerCanCancel(ctx context.Context, obj *gqlmodel.Operation) (bool, error) {
-	panic(fmt.Errorf("not implemented: ViewerCanCancel - viewerCanCancel"))
+	return r.Operations.CanCancel(ctx, obj)
 }
 
 func (r *operationResolver) ViewerCanRetry(ctx context.Context, obj *gqlmodel.Operation) (bool, error) {
-	panic(fmt.Errorf("not implemented: ViewerCanRetry - viewerCanRetry"))
+	return r.Operations.CanRetry(ctx, obj)
 }
 
 func (r *operationResolver) History(ctx context.Context, obj *gqlmodel.Operation, first *int32, after *string) (*gqlmodel.HistoryConnection, error) {
-	panic(fmt.Errorf("not implemented: History - history"))
+	return r.Operations.HistoryOf(ctx, obj, first, after)
 }
 
 func (r *operationConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.OperationConnection) (int32, error) {
-	panic(fmt.Errorf("not implemented: TotalCount - totalCount"))
+	return relay.Count(ctx, obj.Count)
 }
 
 func (r *queryResolver) Operations(ctx context.Context, filter *gqlmodel.OperationFilter, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.OperationConnection, error) {
-	panic(fmt.Errorf("not implemented: Operations - operations"))
+	return r.Resolver.Operations.List(ctx, filter, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
 func (r *queryResolver) Operation(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.Operation, error) {
-	panic(fmt.Errorf("not implemented: Operation - operation"))
+	return r.Resolver.Operations.Get(ctx, id, atLeast, asOf, asOfPosition)
 }
 
 func (r *subscriptionResolver) OperationEvents(ctx context.Context, filter gqlmodel.OperationEventsFilter, after *string) (<-chan *gqlmodel.OperationEvent, error) {
-	panic(fmt.Errorf("not implemented: OperationEvents - operationEvents"))
+	return r.Operations.Events(ctx, filter, after)
 }
 
 func (r *Resolver) Operation() generated.OperationResolver { return &operationResolver{r} }

@@ -7,105 +7,105 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
+	"tallyard/graph/relay"
 )
 
 func (r *mutationResolver) CreateProject(ctx context.Context, input gqlmodel.CreateProjectInput) (*gqlmodel.CreateProjectPayload, error) {
-	panic(fmt.Errorf("not implemented: CreateProject - createProject"))
+	return r.People.CreateProject(ctx, input)
 }
 
 func (r *mutationResolver) CreateUser(ctx context.Context, input gqlmodel.CreateUserInput) (*gqlmodel.CreateUserPayload, error) {
-	panic(fmt.Errorf("not implemented: CreateUser - createUser"))
+	return r.People.CreateUser(ctx, input)
 }
 
 func (r *mutationResolver) GrantRole(ctx context.Context, input gqlmodel.GrantRoleInput) (*gqlmodel.GrantRolePayload, error) {
-	panic(fmt.Errorf("not implemented: GrantRole - grantRole"))
+	return r.People.GrantRole(ctx, input)
 }
 
 func (r *mutationResolver) RevokeRole(ctx context.Context, input gqlmodel.RevokeRoleInput) (*gqlmodel.RevokeRolePayload, error) {
-	panic(fmt.Errorf("not implemented: RevokeRole - revokeRole"))
+	return r.People.RevokeRole(ctx, input)
 }
 
 func (r *mutationResolver) SuspendUser(ctx context.Context, input gqlmodel.SuspendUserInput) (*gqlmodel.SuspendUserPayload, error) {
-	panic(fmt.Errorf("not implemented: SuspendUser - suspendUser"))
+	return r.People.SuspendUser(ctx, input)
 }
 
 func (r *mutationResolver) ReinstateUser(ctx context.Context, input gqlmodel.ReinstateUserInput) (*gqlmodel.ReinstateUserPayload, error) {
-	panic(fmt.Errorf("not implemented: ReinstateUser - reinstateUser"))
+	return r.People.ReinstateUser(ctx, input)
 }
 
 func (r *mutationResolver) CreateAPIToken(ctx context.Context, input gqlmodel.CreateAPITokenInput) (*gqlmodel.CreateAPITokenPayload, error) {
-	panic(fmt.Errorf("not implemented: CreateAPIToken - createApiToken"))
+	return r.People.CreateToken(ctx, input)
 }
 
 func (r *mutationResolver) RevokeAPIToken(ctx context.Context, input gqlmodel.RevokeAPITokenInput) (*gqlmodel.RevokeAPITokenPayload, error) {
-	panic(fmt.Errorf("not implemented: RevokeAPIToken - revokeApiToken"))
+	return r.People.RevokeToken(ctx, input)
 }
 
 func (r *projectConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.ProjectConnection) (int32, error) {
-	panic(fmt.Errorf("not implemented: TotalCount - totalCount"))
+	return relay.Count(ctx, obj.Count)
 }
 
 func (r *queryResolver) Me(ctx context.Context) (*gqlmodel.Viewer, error) {
-	panic(fmt.Errorf("not implemented: Me - me"))
+	return r.People.Me(ctx)
 }
 
 func (r *queryResolver) Users(ctx context.Context, filter *gqlmodel.UserFilter, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.UserConnection, error) {
-	panic(fmt.Errorf("not implemented: Users - users"))
+	return r.People.ListUsers(ctx, filter, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
 func (r *queryResolver) User(ctx context.Context, id string, atLeast *string) (*gqlmodel.User, error) {
-	panic(fmt.Errorf("not implemented: User - user"))
+	return r.People.GetUser(ctx, id, atLeast)
 }
 
 func (r *queryResolver) Projects(ctx context.Context, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.ProjectConnection, error) {
-	panic(fmt.Errorf("not implemented: Projects - projects"))
+	return r.People.ListProjects(ctx, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
 func (r *queryResolver) Project(ctx context.Context, id string, atLeast *string) (*gqlmodel.Project, error) {
-	panic(fmt.Errorf("not implemented: Project - project"))
+	return r.People.GetProject(ctx, id, atLeast)
 }
 
 func (r *queryResolver) Tenants(ctx context.Context, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.TenantConnection, error) {
-	panic(fmt.Errorf("not implemented: Tenants - tenants"))
+	return r.People.ListTenants(ctx, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
 func (r *roleGrantResolver) Project(ctx context.Context, obj *gqlmodel.RoleGrant) (*gqlmodel.Project, error) {
-	panic(fmt.Errorf("not implemented: Project - project"))
+	return r.People.Project(ctx, obj.ProjectID)
 }
 
 func (r *tenantConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.TenantConnection) (int32, error) {
-	panic(fmt.Errorf("not implemented: TotalCount - totalCount"))
+	return relay.Count(ctx, obj.Count)
 }
 
 func (r *userResolver) Email(ctx context.Context, obj *gqlmodel.User) (*string, error) {
-	panic(fmt.Errorf("not implemented: Email - email"))
+	return r.People.Email(ctx, obj)
 }
 
 func (r *userResolver) Roles(ctx context.Context, obj *gqlmodel.User) ([]*gqlmodel.RoleGrant, error) {
-	panic(fmt.Errorf("not implemented: Roles - roles"))
+	return r.People.Roles(ctx, obj)
 }
 
 func (r *userConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.UserConnection) (int32, error) {
-	panic(fmt.Errorf("not implemented: TotalCount - totalCount"))
+	return relay.Count(ctx, obj.Count)
 }
 
 func (r *viewerResolver) User(ctx context.Context, obj *gqlmodel.Viewer) (*gqlmodel.User, error) {
-	panic(fmt.Errorf("not implemented: User - user"))
+	return r.People.Myself(ctx)
 }
 
 func (r *viewerResolver) Tenant(ctx context.Context, obj *gqlmodel.Viewer) (*gqlmodel.Tenant, error) {
-	panic(fmt.Errorf("not implemented: Tenant - tenant"))
+	return r.People.MyTenant(ctx)
 }
 
 func (r *viewerResolver) Projects(ctx context.Context, obj *gqlmodel.Viewer) ([]*gqlmodel.Project, error) {
-	panic(fmt.Errorf("not implemented: Projects - projects"))
+	return r.People.MyProjects(ctx)
 }
 
 func (r *viewerResolver) Home(ctx context.Context, obj *gqlmodel.Viewer) (*gqlmodel.StorageSpace, error) {
-	panic(fmt.Errorf("not implemented: Home - home"))
+	return r.Storage.Home(ctx)
 }
 
 func (r *Resolver) ProjectConnection() generated.ProjectConnectionResolver {

@@ -7,17 +7,16 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
 )
 
 func (r *queryResolver) Node(ctx context.Context, id string, atLeast *string) (gqlmodel.Node, error) {
-	panic(fmt.Errorf("not implemented: Node - node"))
+	return r.Find.Node(ctx, id, atLeast)
 }
 
 func (r *queryResolver) Nodes(ctx context.Context, ids []string, atLeast *string) ([]gqlmodel.Node, error) {
-	panic(fmt.Errorf("not implemented: Nodes - nodes"))
+	return r.Find.Nodes(ctx, ids, atLeast)
 }
 
 func (r *Resolver) Mutation() generated.MutationResolver { return &mutationResolver{r} }

@@ -7,37 +7,37 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
+	"tallyard/graph/relay"
 )
 
 func (r *mutationResolver) CreateDirectory(ctx context.Context, input gqlmodel.CreateDirectoryInput) (*gqlmodel.CreateDirectoryPayload, error) {
-	panic(fmt.Errorf("not implemented: CreateDirectory - createDirectory"))
+	return r.Storage.CreateDirectory(ctx, input)
 }
 
 func (r *mutationResolver) DeleteFiles(ctx context.Context, input gqlmodel.DeleteFilesInput) (*gqlmodel.DeleteFilesPayload, error) {
-	panic(fmt.Errorf("not implemented: DeleteFiles - deleteFiles"))
+	return r.Storage.DeleteFiles(ctx, input)
 }
 
 func (r *queryResolver) StorageSpaces(ctx context.Context, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.StorageSpaceConnection, error) {
-	panic(fmt.Errorf("not implemented: StorageSpaces - storageSpaces"))
+	return r.Storage.List(ctx, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
 func (r *queryResolver) Files(ctx context.Context, spaceID *string, path *string, first *int32, after *string) (*gqlmodel.FileConnection, error) {
-	panic(fmt.Errorf("not implemented: Files - files"))
+	return r.Storage.Files(ctx, spaceID, path, relay.Args{First: first, After: after})
 }
 
 func (r *storageSpaceResolver) Owner(ctx context.Context, obj *gqlmodel.StorageSpace) (*gqlmodel.User, error) {
-	panic(fmt.Errorf("not implemented: Owner - owner"))
+	return r.People.User(ctx, obj.OwnerID)
 }
 
 func (r *storageSpaceResolver) Project(ctx context.Context, obj *gqlmodel.StorageSpace) (*gqlmodel.Project, error) {
-	panic(fmt.Errorf("not implemented: Project - project"))
+	return r.People.Project(ctx, obj.ProjectID)
 }
 
 func (r *storageSpaceConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.StorageSpaceConnection) (int32, error) {
-	panic(fmt.Errorf("not implemented: TotalCount - totalCount"))
+	return relay.Count(ctx, obj.Count)
 }
 
 func (r *Resolver) StorageSpace() generated.StorageSpaceResolver { return &storageSpaceResolver{r} }

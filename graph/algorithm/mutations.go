@@ -2,12 +2,10 @@ package algorithm
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/uuid"
 
-	"tallyard/domain/access"
 	"tallyard/domain/algorithm"
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
@@ -17,9 +15,6 @@ import (
 	"tallyard/graph/problem"
 	"tallyard/graph/relay"
 )
-
-// maxBatch is how many items a batch may have.
-const maxBatch = 100
 
 // answer is what the payloads of this feature are made of.
 type answer struct {
@@ -170,15 +165,17 @@ func (a *API) DeleteVersions(ctx context.Context, in gqlmodel.DeleteAlgorithmVer
 	if cmd.ID == uuid.Nil {
 		return nil, err
 	}
-	if err == nil && (len(in.Ids) == 0 || len(in.Ids) > maxBatch) {
-		err = fault.New(fault.Invalid, fault.CodeTooMany, fmt.Sprintf("Give 1 to %d ids.", maxBatch)).At("ids")
-	}
 	if err != nil {
 		res, err := refuse(ctx, a.Runtime, cmd, err)
 		out.Receipt, out.UserErrors, err = command.Answer(ctx, a.Commands, res, err)
 		return out, err
 	}
-	done := command.Done{Command: cmd.ID, Replayed: true}
+	gate, err := command.Gate(ctx, a.Runtime, cmd, func() error { return command.BatchSize(len(in.Ids), "ids") })
+	if err != nil {
+		out.Receipt, out.UserErrors, err = command.Answer(ctx, a.Commands, gate, err)
+		return out, err
+	}
+	done := command.Done{Command: gate.Command, Replayed: true}
 	for i, id := range in.Ids {
 		item, res, err := a.deleteItem(ctx, a.Commands.Item(cmd, i), id)
 		if err != nil {
@@ -215,14 +212,31 @@ func (a *API) deleteItem(ctx context.Context, cmd es.Command, id string) (*gqlmo
 	return item, res, err
 }
 
-// Favorite is favoriteAlgorithm and unfavoriteAlgorithm.
-func (a *API) Favorite(ctx context.Context, id string, key graphql.Omittable[*string], like bool) (*gqlmodel.Algorithm, []*gqlmodel.UserError, *gqlmodel.Receipt, error) {
-	r, err := a.run(ctx, key, graphql.Omittable[*string]{}, func(ctx context.Context, cmd es.Command, faults *fault.List) (es.Result[algorithm.Refs], error) {
-		parsed, bad := relay.Parse(id)
-		if !bad || parsed.Kind != relay.Algorithm {
-			return refuse(ctx, a.Runtime, cmd, fault.List{access.Missing().At("id")})
+// Like is favoriteAlgorithm.
+func (a *API) Like(ctx context.Context, in gqlmodel.FavoriteAlgorithmInput) (*gqlmodel.FavoriteAlgorithmPayload, error) {
+	r, err := a.favorite(ctx, in.ID, in.IdempotencyKey, true)
+	if err != nil {
+		return nil, err
+	}
+	return &gqlmodel.FavoriteAlgorithmPayload{Algorithm: r.algorithm, UserErrors: r.errors, Receipt: r.receipt}, nil
+}
+
+// Unlike is unfavoriteAlgorithm.
+func (a *API) Unlike(ctx context.Context, in gqlmodel.UnfavoriteAlgorithmInput) (*gqlmodel.UnfavoriteAlgorithmPayload, error) {
+	r, err := a.favorite(ctx, in.ID, in.IdempotencyKey, false)
+	if err != nil {
+		return nil, err
+	}
+	return &gqlmodel.UnfavoriteAlgorithmPayload{Algorithm: r.algorithm, UserErrors: r.errors, Receipt: r.receipt}, nil
+}
+
+func (a *API) favorite(ctx context.Context, id string, key graphql.Omittable[*string], like bool) (answer, error) {
+	return a.run(ctx, key, graphql.Omittable[*string]{}, func(ctx context.Context, cmd es.Command, faults *fault.List) (es.Result[algorithm.Refs], error) {
+		parsed, bad := relay.Expect(relay.Algorithm, id, "id")
+		faults.Add(bad)
+		if len(*faults) > 0 {
+			return refuse(ctx, a.Runtime, cmd, *faults)
 		}
 		return a.Handler.Favorite(ctx, cmd, parsed.UUID, like)
 	})
-	return r.algorithm, r.errors, r.receipt, err
 }

@@ -977,6 +977,7 @@ type Operation struct {
 	// What happened to it, oldest first. Give `first`.
 	History *HistoryConnection `json:"history"`
 	Folded  operation.State    `json:"-"`
+	Past    bool               `json:"-"`
 }
 
 func (Operation) IsNode() {}

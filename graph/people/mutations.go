@@ -142,7 +142,9 @@ func (a *API) CreateToken(ctx context.Context, in gqlmodel.CreateAPITokenInput) 
 			issued = res.Refs
 			return res, err
 		},
-		func(_ context.Context, res es.Result[user.Issued]) (*string, error) { return maybe(res.Refs.Token), nil })
+		func(_ context.Context, res es.Result[user.Issued]) (*string, error) {
+			return maybe(res.Refs.Token), nil
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,9 @@ func (a *API) ListUsers(ctx context.Context, in *gqlmodel.UserFilter, args relay
 	}
 	c := &gqlmodel.UserConnection{Count: func(ctx context.Context) (int, error) { return a.Queries.CountUsers(ctx, g, f) }}
 	c.Edges, c.Nodes, c.PageInfo = relay.Connection(list, args, rows, proj.User.Key, ShowUser,
-		func(cursor string, n *gqlmodel.User) *gqlmodel.UserEdge { return &gqlmodel.UserEdge{Cursor: cursor, Node: n} })
+		func(cursor string, n *gqlmodel.User) *gqlmodel.UserEdge {
+			return &gqlmodel.UserEdge{Cursor: cursor, Node: n}
+		})
 	return c, nil
 }
 

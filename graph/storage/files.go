@@ -57,7 +57,9 @@ func (a *API) Files(ctx context.Context, spaceID, path *string, args relay.Args)
 	c := &gqlmodel.FileConnection{}
 	c.Edges, c.Nodes, c.PageInfo = relay.Connection(list, args, rows,
 		func(e Entry) page.Key { return page.Key{Value: e.Key} }, show,
-		func(cursor string, n *gqlmodel.File) *gqlmodel.FileEdge { return &gqlmodel.FileEdge{Cursor: cursor, Node: n} })
+		func(cursor string, n *gqlmodel.File) *gqlmodel.FileEdge {
+			return &gqlmodel.FileEdge{Cursor: cursor, Node: n}
+		})
 	return c, nil
 }
 

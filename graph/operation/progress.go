@@ -1,0 +1,83 @@
+package operation
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"tallyard/domain/access"
+	"tallyard/domain/operation"
+	"tallyard/graph/authn"
+	"tallyard/graph/gqlmodel"
+	"tallyard/graph/loader"
+)
+
+// tick tells how far the running operations in view are, those that moved since
+// it was told last. It costs one statement, and none while nothing runs.
+func (w *watch) tick(ctx context.Context, cursor string) ([]*gqlmodel.OperationEvent, error) {
+	v, err := authn.Must(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.begin(ctx, v.Grants); err != nil {
+		return nil, err
+	}
+	// The rights are those of this moment.
+	maps.DeleteFunc(w.running, func(_ uuid.UUID, s *sample) bool { return !w.sees(v.Grants, s.state) })
+	if len(w.running) == 0 {
+		return nil, nil
+	}
+	ids := slices.SortedFunc(maps.Keys(w.running), func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
+	found, err := w.api.Progress.Find(ctx, v.Tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	var items []*gqlmodel.OperationEvent
+	for _, id := range ids {
+		s := w.running[id]
+		p, ok := found[id]
+		if !ok || p == s.last {
+			continue
+		}
+		s.last = p
+		items = append(items, &gqlmodel.OperationEvent{
+			Cursor: cursor, Kind: gqlmodel.EventKindProgress, Operation: showProgress(s.state, p), Operations: []*gqlmodel.Operation{},
+		})
+	}
+	return items, nil
+}
+
+// begin looks up what runs when the first tick comes; from then on the items
+// tell. The log decides: the read model may be ahead of the items by then, and
+// what it says is only where to look.
+func (w *watch) begin(ctx context.Context, g access.Grants) error {
+	if w.running != nil {
+		return nil
+	}
+	running := map[uuid.UUID]*sample{}
+	add := func(s operation.State) {
+		if s.Status == operation.Running && w.sees(g, s) {
+			running[s.ID] = &sample{state: s, last: loader.Progress{}}
+		}
+	}
+	if w.id != uuid.Nil {
+		s, err := w.api.Handler.Load(ctx, g.Tenant, w.id)
+		if err != nil {
+			return err
+		}
+		add(s)
+	} else {
+		rows, err := w.list(ctx, g, operation.Running)
+		if err != nil {
+			return err
+		}
+		for _, s := range rows {
+			add(s)
+		}
+	}
+	w.running = running
+	return nil
+}
