@@ -87,6 +87,7 @@ func (s *socket) init(payload json.RawMessage) *CloseError {
 	if !ok {
 		return badMessage("The payload of connection_init must be an object, its Authorization a string")
 	}
+	s.authorization = "" // it was needed once
 	actor, refused := s.h.authenticate(s.ctx, header)
 	if refused != nil {
 		s.h.metrics.refused.Add(1)

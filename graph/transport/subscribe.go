@@ -23,7 +23,7 @@ type socketOperation struct {
 // subscribe starts an operation of any kind.
 func (s *socket) subscribe(id string, payload json.RawMessage) *CloseError {
 	s.mu.Lock()
-	actor, count := s.actor, len(s.ops)
+	actor, count := s.actor, s.running
 	_, running := s.ops[id]
 	s.mu.Unlock()
 	switch {
@@ -58,6 +58,7 @@ func (s *socket) subscribe(id string, payload json.RawMessage) *CloseError {
 	op.ctx, op.cancel = context.WithCancel(ctx)
 	s.mu.Lock()
 	s.ops[id] = op // only this goroutine adds
+	s.running++
 	s.mu.Unlock()
 	s.h.work.Go(func() { s.runOperation(op, prep) })
 	return nil
@@ -95,10 +96,18 @@ func (s *socket) forget(op *socketOperation) {
 	s.mu.Unlock()
 }
 
+// ended lets go of an operation that runs no more.
+func (s *socket) ended(op *socketOperation) {
+	op.cancel()
+	s.forget(op)
+	s.mu.Lock()
+	s.running--
+	s.mu.Unlock()
+}
+
 // runOperation runs an operation to its end.
 func (s *socket) runOperation(op *socketOperation, p *prepared) {
-	defer op.cancel()
-	defer s.forget(op)
+	defer s.ended(op)
 	ctx, cancel := s.operationTime(op, p)
 	defer cancel()
 	running := &operation{cancel: cancel, close: s.shut}

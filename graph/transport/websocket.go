@@ -38,10 +38,11 @@ type socket struct {
 	heard atomic.Bool // something came since the last ping
 
 	mu        sync.Mutex
-	actor     context.Context // descends from ctx, set by connection_init
-	inited    bool            // connection_init came
-	pinged    bool            // a ping waits for its pong
-	ops       map[string]*socketOperation
+	actor     context.Context             // descends from ctx, set by connection_init
+	inited    bool                        // connection_init came
+	pinged    bool                        // a ping waits for its pong
+	ops       map[string]*socketOperation // those somebody listens to
+	running   int                         // operations, also those nobody listens to any more
 	stopWatch func() bool
 }
 

@@ -492,3 +492,23 @@ func TestRawNonsenseEndsTheSocket(t *testing.T) {
 	_, _ = conn.Write([]byte(strings.Repeat("\xff\x00\x7f", 1000)))
 	s.empty()
 }
+
+// Mutations go on after complete, so they still count.
+func TestAClientCannotPileUpMutationsByNotListening(t *testing.T) {
+	s := open(t, func(c *transport.Config, r *transporttest.Resolvers) {
+		c.Limits.SocketOperations = 3
+		r.Entered, r.Release = make(chan struct{}), make(chan struct{})
+	})
+	c := s.ready()
+	for i := range 3 {
+		c.subscribe(fmt.Sprint(i), `mutation { write(value: "x") }`)
+		<-s.resolvers.Entered
+		c.send(fmt.Sprintf(`{"id":"%d","type":"complete"}`, i))
+	}
+	c.subscribe("more", `mutation { write(value: "x") }`)
+	if m := c.expect("error", "more"); !strings.Contains(string(m.Payload), "LIMIT_EXCEEDED") {
+		t.Errorf("%s", m.Payload)
+	}
+	close(s.resolvers.Release)
+	eventually(t, "the others ran", func() bool { return s.resolvers.Written.Load() == 3 })
+}

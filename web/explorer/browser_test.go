@@ -157,7 +157,7 @@ func choose(person string) step {
 		chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 			_, err := chromedp.Evaluate[bool](`(() => {
 				const s = document.querySelector('#tallyard-person');
-				Object.getOwnPropertyDescriptor(HTMLSelectElement.prototype, 'value').set.call(s, '` + person + `');
+				Object.getOwnPropertyDescriptor(HTMLSelectElement.prototype, 'value').set.call(s, '`+person+`');
 				return s.dispatchEvent(new Event('change', { bubbles: true }));
 			})()`)(ctx, t)
 			return err
@@ -192,7 +192,7 @@ func TestTheExplorerWorksInABrowserWithoutNetwork(t *testing.T) {
 		{"subscribe as nobody", chromedp.Steps(run("Live"), shows(`4403`))},
 	} {
 		err := chromedp.Do(ctx, s.do)
-		keep(t, ctx, s.name)
+		keep(ctx, t, s.name)
 		if err != nil {
 			w.mu.Lock()
 			t.Fatalf("%s: %v; the page said: %q", s.name, err, w.problems)
@@ -221,7 +221,7 @@ func enable() step {
 }
 
 // keep saves a picture when somebody asked for it: EXPLORER_PICTURES=folder.
-func keep(t *testing.T, ctx context.Context, name string) {
+func keep(ctx context.Context, t *testing.T, name string) {
 	dir := os.Getenv("EXPLORER_PICTURES")
 	if dir == "" {
 		return

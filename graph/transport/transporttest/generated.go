@@ -79,6 +79,7 @@ type ComplexityRoot struct {
 		NestedErrors func(childComplexity int) int
 		Panics       func(childComplexity int) int
 		Refused      func(childComplexity int) int
+		Silent       func(childComplexity int) int
 	}
 }
 
@@ -116,6 +117,7 @@ type QueryResolver interface {
 type SubscriptionResolver interface {
 	Count(ctx context.Context, to int32) (<-chan int32, error)
 	Forever(ctx context.Context) (<-chan int32, error)
+	Silent(ctx context.Context) (<-chan int32, error)
 	Flood(ctx context.Context, bytes int32) (<-chan string, error)
 	Refused(ctx context.Context) (<-chan int32, error)
 	Closes(ctx context.Context, code int32) (<-chan int32, error)
@@ -378,6 +380,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.Refused(childComplexity), true
+	case "Subscription.silent":
+		if e.ComplexityRoot.Subscription.Silent == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Subscription.Silent(childComplexity), true
 
 	}
 	return 0, false
@@ -1771,6 +1779,29 @@ func (ec *executionContext) _Subscription_forever(ctx context.Context, field gra
 	)
 }
 func (ec *executionContext) fieldContext_Subscription_forever(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Subscription", field, true, true, "Int")
+}
+
+func (ec *executionContext) _Subscription_silent(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_silent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Subscription().Silent(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_silent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Subscription", field, true, true, "Int")
 }
 
@@ -3423,6 +3454,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_count(ctx, fields[0])
 	case "forever":
 		return ec._Subscription_forever(ctx, fields[0])
+	case "silent":
+		return ec._Subscription_silent(ctx, fields[0])
 	case "flood":
 		return ec._Subscription_flood(ctx, fields[0])
 	case "refused":

@@ -137,6 +137,13 @@ func (s subscription) Forever(ctx context.Context) (<-chan int32, error) {
 	return stream(ctx, s.Resolvers, func(i int) (int32, bool) { return int32(i), true }, 20*time.Millisecond), nil
 }
 
+// Silent has nothing to say, as most subscriptions most of the time.
+func (subscription) Silent(ctx context.Context) (<-chan int32, error) {
+	out := make(chan int32)
+	context.AfterFunc(ctx, func() { close(out) })
+	return out, nil
+}
+
 func (s subscription) Flood(ctx context.Context, bytes int32) (<-chan string, error) {
 	text := strings.Repeat("x", int(bytes))
 	return stream(ctx, s.Resolvers, func(int) (string, bool) { return text, true }, 0), nil
@@ -153,7 +160,9 @@ func (s subscription) Closes(ctx context.Context, code int32) (<-chan int32, err
 		defer close(out)
 		select {
 		case <-time.After(20 * time.Millisecond):
-			s.End(ctx, int(code))
+			if s.End != nil {
+				s.End(ctx, int(code))
+			}
 		case <-ctx.Done():
 		}
 	}()
