@@ -10,7 +10,6 @@ import (
 	"tallyard/domain/fault"
 	"tallyard/graph/algorithm"
 	"tallyard/graph/audit"
-	"tallyard/graph/command"
 	"tallyard/graph/gqlmodel"
 	"tallyard/graph/loader"
 	"tallyard/graph/operation"
@@ -29,15 +28,11 @@ type Finder struct {
 	Operations *operation.API
 	People     *people.API
 	Storage    *storage.API
-	Commands   *command.Gateway
-	// Loaders are made anew for each question about rights, which subscriptions
-	// ask over and over.
-	Loaders loader.Queries
 }
 
 // Node is the query node.
 func (f *Finder) Node(ctx context.Context, id string, atLeast *string) (gqlmodel.Node, error) {
-	if err := f.Commands.AtLeast(ctx, atLeast); err != nil {
+	if err := f.People.Commands.AtLeast(ctx, atLeast); err != nil {
 		return nil, err
 	}
 	parsed, ok := relay.Parse(id)
@@ -53,7 +48,7 @@ func (f *Finder) Nodes(ctx context.Context, ids []string, atLeast *string) ([]gq
 	if len(ids) > maxNodes {
 		return nil, fault.New(fault.Limit, fault.CodeLimitExceeded, fmt.Sprintf("Ask for at most %d ids at once.", maxNodes)).At("ids")
 	}
-	if err := f.Commands.AtLeast(ctx, atLeast); err != nil {
+	if err := f.People.Commands.AtLeast(ctx, atLeast); err != nil {
 		return nil, err
 	}
 	nodes, failed := make([]gqlmodel.Node, len(ids)), make([]error, len(ids))
@@ -97,9 +92,14 @@ func (f *Finder) Ref(ctx context.Context, r es.Ref) (gqlmodel.Node, error) {
 	return f.byID(ctx, parsed)
 }
 
-// Sees implements audit.Things.
+// Sees implements audit.Things. Subscriptions ask it over and over under one
+// context, so that each question has loaders of its own: what was seen a moment
+// ago may be out of view now.
 func (f *Finder) Sees(ctx context.Context, id relay.ID) (bool, error) {
-	n, err := f.byID(f.Loaders.With(ctx), id)
+	n, err := f.byID(loader.Queries{
+		Algorithms: f.Algorithms.Queries, Operations: f.Operations.Queries, People: f.People.Queries,
+		Audit: f.Audit.Queries, Storage: f.Storage.Queries, Progress: f.Operations.Progress,
+	}.With(ctx), id)
 	return n != nil, err
 }
 

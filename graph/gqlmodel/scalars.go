@@ -4,13 +4,18 @@ package gqlmodel
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"tallyard/domain/fault"
 )
+
+// malformed is the fault of a value that is none of its type: the request is
+// refused as it is, there is nothing that a user error could say about it.
+func malformed(message string) error { return fault.New(fault.Limit, fault.CodeBadRequest, message) }
 
 // timeLayout is RFC 3339 in UTC with the microseconds that events carry.
 const timeLayout = "2006-01-02T15:04:05.999999Z07:00"
@@ -26,11 +31,11 @@ func MarshalTime(t time.Time) graphql.Marshaler {
 func UnmarshalTime(v any) (time.Time, error) {
 	s, ok := v.(string)
 	if !ok {
-		return time.Time{}, fmt.Errorf("a Time is a string in RFC 3339, such as \"2026-11-30T20:45:28Z\"")
+		return time.Time{}, malformed("A Time is a string in RFC 3339, such as \"2026-11-30T20:45:28Z\".")
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil || t.Year() < 1970 || t.Year() > 9999 {
-		return time.Time{}, fmt.Errorf("a Time is written in RFC 3339 and lies between 1970 and 9999, such as \"2026-11-30T20:45:28Z\"")
+		return time.Time{}, malformed("A Time is written in RFC 3339 and lies between 1970 and 9999, such as \"2026-11-30T20:45:28Z\".")
 	}
 	return t.UTC().Truncate(time.Microsecond), nil
 }
@@ -57,7 +62,7 @@ func UnmarshalLong(v any) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("a Long is a whole number of 64 bits as a string, such as \"9007199254740993\"")
+		return 0, malformed("A Long is a whole number of 64 bits as a string, such as \"9007199254740993\".")
 	}
 	return n, nil
 }
@@ -69,7 +74,7 @@ func MarshalPosition(s string) graphql.Marshaler { return graphql.MarshalString(
 func UnmarshalPosition(v any) (string, error) {
 	s, ok := v.(string)
 	if !ok {
-		return "", fmt.Errorf("a Position is a string from a receipt")
+		return "", malformed("A Position is a string from a receipt.")
 	}
 	return s, nil
 }
@@ -86,5 +91,5 @@ func MarshalJSON(v json.RawMessage) graphql.Marshaler {
 
 // UnmarshalJSON refuses: the scalar is only ever read by clients.
 func UnmarshalJSON(any) (json.RawMessage, error) {
-	return nil, fmt.Errorf("this is not an input")
+	return nil, malformed("JSON is not an input.")
 }

@@ -2,7 +2,6 @@ package gqlmodel
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -21,11 +20,11 @@ func UnmarshalString(v any) (string, error) {
 	s, ok := v.(string)
 	switch {
 	case !ok:
-		return "", errors.New("a String is expected")
+		return "", malformed("A String is expected.")
 	case !utf8.ValidString(s):
-		return "", errors.New("the String is not valid UTF-8")
+		return "", malformed("The String is not valid UTF-8.")
 	case strings.ContainsRune(s, 0):
-		return "", errors.New("the String holds a NUL character")
+		return "", malformed("The String holds a NUL character.")
 	}
 	return s, nil
 }
@@ -37,7 +36,7 @@ func MarshalID(s string) graphql.Marshaler { return graphql.MarshalString(s) }
 func UnmarshalID(v any) (string, error) {
 	s, err := UnmarshalString(v)
 	if err != nil {
-		return "", errors.New("an ID is expected, as a string")
+		return "", malformed("An ID is expected, as a string.")
 	}
 	return s, nil
 }
@@ -58,19 +57,19 @@ func UnmarshalInt(v any) (int32, error) {
 	case json.Number:
 		i, err := v.Int64()
 		if err != nil {
-			return 0, errors.New("an Int is a whole number of 32 bits")
+			return 0, malformed("An Int is a whole number of 32 bits.")
 		}
 		n = i
 	case float64:
 		if v != math.Trunc(v) {
-			return 0, errors.New("an Int is a whole number")
+			return 0, malformed("An Int is a whole number.")
 		}
 		n = int64(v)
 	default:
-		return 0, errors.New("an Int is expected")
+		return 0, malformed("An Int is expected.")
 	}
 	if n < math.MinInt32 || n > math.MaxInt32 {
-		return 0, errors.New("an Int lies between -2147483648 and 2147483647")
+		return 0, malformed("An Int lies between -2147483648 and 2147483647.")
 	}
 	return int32(n), nil
 }
@@ -82,7 +81,7 @@ func MarshalBoolean(b bool) graphql.Marshaler { return graphql.MarshalBoolean(b)
 func UnmarshalBoolean(v any) (bool, error) {
 	b, ok := v.(bool)
 	if !ok {
-		return false, errors.New("a Boolean is expected")
+		return false, malformed("A Boolean is expected.")
 	}
 	return b, nil
 }
