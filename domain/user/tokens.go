@@ -9,6 +9,7 @@ import (
 	"tallyard/domain/access"
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
+	"tallyard/domain/user/internal/apitoken"
 )
 
 // NewToken is what an API token is asked for with.
@@ -51,20 +52,20 @@ func (h *Handler) issue(ctx context.Context, cmd es.Command, in NewToken) (Issue
 	if err != nil {
 		return Issued{}, err
 	}
-	t, err := newToken(cmd.Tenant, cmd.Actor.User, cmd.NewIDs(1)[0], h.Random)
+	t, err := apitoken.New(cmd.Tenant, cmd.Actor.User, cmd.NewIDs(1)[0], h.Random)
 	if err != nil {
 		return Issued{}, err
 	}
-	ev := TokenIssued{ID: t.id, Name: name, Digest: t.digest(), ExpiresAt: end}
+	ev := TokenIssued{ID: t.ID, Name: name, Digest: t.Digest(), ExpiresAt: end}
 	out, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, cmd.Actor.User, issueToken(ev, now))
 	if err != nil {
 		return Issued{}, err
 	}
 	// Finished after a crash, the token in the log has a secret that is lost.
-	if kept, ok := out.State.token(t.id); !ok || !kept.same(ev.Digest) {
+	if kept, ok := out.State.token(t.ID); !ok || !kept.same(ev.Digest) {
 		return Issued{}, alreadyShown()
 	}
-	return Issued{ID: t.id, ExpiresAt: end, Token: t.text()}, nil
+	return Issued{ID: t.ID, ExpiresAt: end, Token: t.Text()}, nil
 }
 
 func alreadyShown() *fault.Fault {
