@@ -221,3 +221,27 @@ func TestRebuildThatHaltsBehindTheLiveTablesIsGivenUp(t *testing.T) {
 		return expect(len(s.Generations) == 1, "%d generations are left", len(s.Generations))
 	})
 }
+
+// Verify compares at one position although the log goes on.
+func TestVerifyUnderLoadComparesAtOnePosition(t *testing.T) {
+	f := newFixture(t)
+	r := f.start()
+	f.ready(r)
+	id := uuid.New()
+	f.append(id, added{"a"})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			f.append(id, changed{1})
+		}
+	})
+	for range 5 {
+		report, err := r.Verify(t.Context())
+		if err != nil || !report.Equal {
+			t.Errorf("%v\n%s", err, report.Text())
+		}
+	}
+	cancel()
+	wg.Wait()
+}

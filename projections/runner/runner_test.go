@@ -199,12 +199,21 @@ func TestUnknownEventHaltsOnlyItsReaders(t *testing.T) {
 		t.Fatal("the projection that has nothing to do with it stands still too")
 	}
 	r.stop()
-	// A program that knows the event goes on where the old one stopped.
+	// A program that knows the event goes on where the old one stopped; what was
+	// ahead meets events that it has already among new ones.
+	w, err = f.log.Append(t.Context(), o.String(), es.At(w.Revision), encode(t, f.registry, changed{1}, f.clock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.head = w.Position
 	f.registry = registry(t, thingTypes, newerTypes)
 	r = f.start()
 	f.caughtUp(r)
 	if n := one[int](t, r.reader, `SELECT changes FROM {g}.things WHERE id = $1`, id); n != 1 {
 		t.Fatalf("%d changes, want 1", n)
+	}
+	if s, err := r.Status(t.Context()); err != nil || len(s.Parked) > 0 {
+		t.Fatalf("projections that were ahead got events again: %+v, %v", s.Parked, err)
 	}
 	f.equal(r)
 }

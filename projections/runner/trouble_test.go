@@ -192,6 +192,11 @@ func TestE15AStalledCommitShowsAsAge(t *testing.T) {
 // TestTwoLeadersAtOnceAreKeptApartByTheFence gives two projectors no lock.
 func TestTwoLeadersAtOnceAreKeptApartByTheFence(t *testing.T) {
 	f := newFixture(t)
+	ids := make([]uuid.UUID, 20)
+	for i := range ids {
+		ids[i] = uuid.New()
+		f.append(ids[i], added{"a"})
+	}
 	first := f.start()
 	f.ready(first)
 	first.stop()
@@ -221,11 +226,6 @@ func TestTwoLeadersAtOnceAreKeptApartByTheFence(t *testing.T) {
 			}
 		})
 	}
-	ids := make([]uuid.UUID, 20)
-	for i := range ids {
-		ids[i] = uuid.New()
-		f.append(ids[i], added{"a"})
-	}
 	for i := range 600 {
 		f.append(ids[i%len(ids)], changed{1})
 	}
@@ -241,6 +241,9 @@ func TestTwoLeadersAtOnceAreKeptApartByTheFence(t *testing.T) {
 	f.caughtUp(r)
 	if n := one[int](t, r.reader, `SELECT sum(changes)::int FROM {g}.things`); n != 600 {
 		t.Fatalf("%d changes, want 600: each exactly once", n)
+	}
+	if s, err := r.Status(t.Context()); err != nil || len(s.Parked) > 0 {
+		t.Fatalf("the fence was taken for an event's failure: %+v, %v", s.Parked, err)
 	}
 	f.equal(r)
 }
