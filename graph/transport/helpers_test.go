@@ -101,7 +101,8 @@ func (r reply) decode(t *testing.T) (out struct {
 		Path       []any
 		Extensions map[string]any
 	}
-}) {
+},
+) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(r.body), &out); err != nil {
 		t.Fatalf("the answer is no JSON: %v: %.200s", err, r.body)

@@ -241,7 +241,7 @@ func TestWhoIsNotSignedInGetsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = res.Body.Close()
-	if res.StatusCode != 401 {
+	if res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("anonymous: %d", res.StatusCode)
 	}
 }

@@ -52,6 +52,7 @@ func (s *site) bare(t *testing.T) {
 	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatal(err, res)
 	}
+	_ = res.Body.Close()
 	for _, text := range []string{initGood, // both under 126 bytes
 		`{"id":"1","type":"subscribe","payload":{"query":"subscription { silent }"}}`} {
 		frame := []byte{0x81, 0x80 | byte(len(text)), 0, 0, 0, 0} // masked with zeros

@@ -96,7 +96,7 @@ func (s *socket) init(payload json.RawMessage) *CloseError {
 	s.mu.Lock()
 	s.actor = actor
 	s.timer.Reset(s.h.cfg.Limits.PingInterval)
-	s.stopWatch = watch(s, actor)
+	s.stopWatch = watch(actor, s)
 	s.mu.Unlock()
 	s.out.put(s.ctx, s, ackFrame)
 	return nil

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -13,17 +14,17 @@ const (
 	CloseNormal            = 1000
 	CloseGoingAway         = 1001
 	CloseTryAgainLater     = 1013
-	CloseBadRequest        = 4400 // a message that is none of the protocol
-	CloseUnauthorized      = 4401 // subscribe before the acknowledgement
-	CloseForbidden         = 4403 // the token was refused, has expired or was revoked
-	CloseSubprotocol       = 4406 // the client does not speak graphql-transport-ws
-	CloseTimeout           = 4408 // no connection_init in time, or no pong
-	CloseSubscriberExists  = 4409 // an operation with this id is still running
-	CloseTooManyInits      = 4429 // a second connection_init
-	CloseTooSlow           = 4499 // the client cannot follow; the reason is its cursor
-	CloseInternal          = 4500 // the other side failed
-	maxCloseReason         = 123  // bytes, by RFC 6455
-	reasonTokenEnded       = "The token has expired or was revoked"
+	CloseBadRequest        = 4400                                   // a message that is none of the protocol
+	CloseUnauthorized      = 4401                                   // subscribe before the acknowledgement
+	CloseForbidden         = 4403                                   // the token was refused, has expired or was revoked
+	CloseSubprotocol       = 4406                                   // the client does not speak graphql-transport-ws
+	CloseTimeout           = 4408                                   // no connection_init in time, or no pong
+	CloseSubscriberExists  = 4409                                   // an operation with this id is still running
+	CloseTooManyInits      = 4429                                   // a second connection_init
+	CloseTooSlow           = 4499                                   // the client cannot follow; the reason is its cursor
+	CloseInternal          = 4500                                   // the other side failed
+	maxCloseReason         = 123                                    // bytes, by RFC 6455
+	reasonTokenEnded       = "The token has expired or was revoked" //nolint:gosec // G101: words for people
 	reasonGoingAway        = "The server is stopping"
 	reasonInternal         = "Internal error"
 	reasonInitTimeout      = "Connection initialisation timeout"
@@ -99,13 +100,15 @@ func (o *operation) end(err error) {
 	if !first {
 		return
 	}
-	if c, ok := err.(*CloseError); ok && o.close != nil {
-		o.close(c)
+	if o.close == nil {
+		return // over HTTP the answer is still to be written
+	}
+	var end *CloseError
+	if errors.As(err, &end) {
+		o.close(end)
 		return
 	}
-	if o.close != nil { // over HTTP the answer is still to be written
-		o.cancel()
-	}
+	o.cancel()
 }
 
 func (o *operation) ended() error {

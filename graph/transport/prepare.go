@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -129,9 +128,4 @@ func (h *Handler) operationContext(ctx context.Context, p *prepared) (_ *graphql
 	}
 	opCtx.DisableIntrospection = !h.cfg.Introspection
 	return opCtx, nil
-}
-
-// describe names an operation for logs.
-func (p *prepared) describe() string {
-	return fmt.Sprintf("%s %s", p.op.Operation, p.op.Name)
 }

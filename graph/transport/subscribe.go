@@ -187,7 +187,7 @@ func (s *socket) stream(ctx context.Context, op *socketOperation, running *opera
 
 // watch ends the socket when the actor's context ends before it: the token
 // has expired, or was revoked.
-func watch(s *socket, actor context.Context) (stop func() bool) {
+func watch(actor context.Context, s *socket) (stop func() bool) {
 	return context.AfterFunc(actor, func() {
 		if s.ctx.Err() != nil {
 			return // the socket ended, and the actor's context with it

@@ -3,7 +3,6 @@ package transport_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,113 +15,6 @@ import (
 	"tallyard/graph/transport"
 	"tallyard/graph/transport/transporttest"
 )
-
-// client is a WebSocket without any protocol on top.
-type client struct {
-	t    *testing.T
-	conn *websocket.Conn
-	ctx  context.Context
-}
-
-func (s *site) dial(subprotocols ...string) *client {
-	s.t.Helper()
-	if subprotocols == nil {
-		subprotocols = []string{"graphql-transport-ws"}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	s.t.Cleanup(cancel)
-	conn, res, err := websocket.Dial(ctx, s.url, &websocket.DialOptions{Subprotocols: subprotocols})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if res.Body != nil {
-		_ = res.Body.Close()
-	}
-	conn.SetReadLimit(-1)
-	s.t.Cleanup(func() { _ = conn.CloseNow() })
-	return &client{s.t, conn, ctx}
-}
-
-const initGood = `{"type":"connection_init","payload":{"Authorization":"Bearer good"}}`
-
-// ready dials and initialises.
-func (s *site) ready() *client {
-	s.t.Helper()
-	c := s.dial()
-	c.send(initGood)
-	c.expect("connection_ack", "")
-	return c
-}
-
-func (c *client) send(text string) {
-	c.t.Helper()
-	if err := c.conn.Write(c.ctx, websocket.MessageText, []byte(text)); err != nil {
-		c.t.Fatalf("writing: %v", err)
-	}
-}
-
-func (c *client) subscribe(id, query string) {
-	c.t.Helper()
-	payload, _ := json.Marshal(map[string]string{"query": query})
-	c.send(fmt.Sprintf(`{"id":%q,"type":"subscribe","payload":%s}`, id, payload))
-}
-
-type message struct {
-	Type    string
-	ID      string
-	Payload json.RawMessage
-}
-
-// read reads a message; pings are skipped.
-func (c *client) read() (message, error) {
-	for {
-		_, data, err := c.conn.Read(c.ctx)
-		if err != nil {
-			return message{}, err
-		}
-		var m message
-		if err := json.Unmarshal(data, &m); err != nil {
-			return message{}, err
-		}
-		if m.Type != "ping" {
-			return m, nil
-		}
-	}
-}
-
-func (c *client) expect(kind, id string) message {
-	c.t.Helper()
-	m, err := c.read()
-	if err != nil {
-		c.t.Fatalf("waiting for %s: %v", kind, err)
-	}
-	if m.Type != kind || m.ID != id {
-		c.t.Fatalf("got %s %q %s, want %s %q", m.Type, m.ID, m.Payload, kind, id)
-	}
-	return m
-}
-
-// closed reads until the server closes, and returns its code and reason.
-func (c *client) closed() (int, string) {
-	c.t.Helper()
-	for {
-		if _, err := c.read(); err != nil {
-			var end websocket.CloseError
-			if !errors.As(err, &end) {
-				c.t.Fatalf("the socket ended without a code: %v", err)
-			}
-			return int(end.Code), end.Reason
-		}
-	}
-}
-
-func (s *site) empty() {
-	s.t.Helper()
-	eventually(s.t, "everything a socket held is gone", func() bool {
-		m := s.handler.Metrics()
-		return m.Sockets == 0 && m.Running == 0 && s.resolvers.Streams.Load() == 0
-	})
-}
 
 // G2: every close code in its case.
 func TestCloseCodes(t *testing.T) {
@@ -209,32 +101,21 @@ func TestASocketFromAForeignOriginIsNotOpened(t *testing.T) {
 		if origin != "" {
 			header.Set("Origin", origin)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		conn, res, err := websocket.Dial(ctx, s.url, &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: header})
-		if (err == nil) != opens || !opens && res.StatusCode != 403 {
+		_, status, err := s.tryDial(header, "graphql-transport-ws")
+		if (err == nil) != opens || !opens && status != http.StatusForbidden {
 			t.Errorf("%q: %v", origin, err)
 		}
-		if conn != nil {
-			_ = conn.CloseNow()
-		}
-		cancel()
 	}
 }
 
 func TestTheTokenMayComeWithTheUpgrade(t *testing.T) {
 	s := open(t, nil)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	conn, _, err := websocket.Dial(ctx, s.url, &websocket.DialOptions{
-		Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: http.Header{"Authorization": {"Bearer good"}},
-	})
+	c, _, err := s.tryDial(http.Header{"Authorization": {"Bearer good"}}, "graphql-transport-ws")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &client{t, conn, ctx}
 	c.send(`{"type":"connection_init"}`)
 	c.expect("connection_ack", "")
-	_ = conn.CloseNow()
 }
 
 func TestOperationsOverASocket(t *testing.T) {
@@ -450,8 +331,8 @@ func TestStoppingClosesSocketsWith1001AndWaitsForMutations(t *testing.T) {
 	if err := <-done; err != nil || s.resolvers.Written.Load() != 1 {
 		t.Errorf("%v, %d written", err, s.resolvers.Written.Load())
 	}
-	_, res, err := websocket.Dial(context.Background(), s.url, nil)
-	if err == nil || res.StatusCode != 503 {
+	_, status, err := s.tryDial(nil)
+	if err == nil || status != http.StatusServiceUnavailable {
 		t.Errorf("a socket after the end: %v", err)
 	}
 }
@@ -470,13 +351,6 @@ func TestCutConnectionsLeaveNothingBehind(t *testing.T) {
 		_ = c.conn.CloseNow()
 	}
 	s.empty()
-}
-
-func (c *client) expectAny() {
-	c.t.Helper()
-	if _, err := c.read(); err != nil {
-		c.t.Fatal(err)
-	}
 }
 
 // Bytes that are no WebSocket frames end the socket, nothing else.

@@ -222,6 +222,7 @@ func enable() step {
 
 // keep saves a picture when somebody asked for it: EXPLORER_PICTURES=folder.
 func keep(ctx context.Context, t *testing.T, name string) {
+	t.Helper()
 	dir := os.Getenv("EXPLORER_PICTURES")
 	if dir == "" {
 		return

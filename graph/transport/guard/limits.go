@@ -64,13 +64,26 @@ func Defaults() Limits {
 func (l Limits) WithDefaults() Limits {
 	d := Defaults()
 	for _, p := range []struct{ have, def *int }{
-		{&l.Bytes, &d.Bytes}, {&l.Tokens, &d.Tokens}, {&l.Nesting, &d.Nesting}, {&l.Name, &d.Name},
-		{&l.Operations, &d.Operations}, {&l.Fragments, &d.Fragments}, {&l.Depth, &d.Depth},
-		{&l.Selections, &d.Selections}, {&l.RootFields, &d.RootFields}, {&l.Fields, &d.Fields},
-		{&l.Comparisons, &d.Comparisons}, {&l.Walk, &d.Walk}, {&l.Variables, &d.Variables},
-		{&l.Arguments, &d.Arguments}, {&l.Directives, &d.Directives}, {&l.DirectivesAt, &d.DirectivesAt},
-		{&l.Literals, &d.Literals}, {&l.LiteralDepth, &d.LiteralDepth},
-		{&l.VariableNodes, &d.VariableNodes}, {&l.VariableDepth, &d.VariableDepth},
+		{&l.Bytes, &d.Bytes},
+		{&l.Tokens, &d.Tokens},
+		{&l.Nesting, &d.Nesting},
+		{&l.Name, &d.Name},
+		{&l.Operations, &d.Operations},
+		{&l.Fragments, &d.Fragments},
+		{&l.Depth, &d.Depth},
+		{&l.Selections, &d.Selections},
+		{&l.RootFields, &d.RootFields},
+		{&l.Fields, &d.Fields},
+		{&l.Comparisons, &d.Comparisons},
+		{&l.Walk, &d.Walk},
+		{&l.Variables, &d.Variables},
+		{&l.Arguments, &d.Arguments},
+		{&l.Directives, &d.Directives},
+		{&l.DirectivesAt, &d.DirectivesAt},
+		{&l.Literals, &d.Literals},
+		{&l.LiteralDepth, &d.LiteralDepth},
+		{&l.VariableNodes, &d.VariableNodes},
+		{&l.VariableDepth, &d.VariableDepth},
 	} {
 		if *p.have <= 0 {
 			*p.have = *p.def

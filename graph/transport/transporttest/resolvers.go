@@ -130,11 +130,11 @@ func (nested2) Value(context.Context, *Nested2) (*string, error) {
 }
 
 func (s subscription) Count(ctx context.Context, to int32) (<-chan int32, error) {
-	return stream(ctx, s.Resolvers, func(i int) (int32, bool) { return int32(i), i <= int(to) }, 0), nil
+	return stream(ctx, s.Resolvers, func(i int32) (int32, bool) { return i, i <= to }, 0), nil
 }
 
 func (s subscription) Forever(ctx context.Context) (<-chan int32, error) {
-	return stream(ctx, s.Resolvers, func(i int) (int32, bool) { return int32(i), true }, 20*time.Millisecond), nil
+	return stream(ctx, s.Resolvers, func(i int32) (int32, bool) { return i, true }, 20*time.Millisecond), nil
 }
 
 // Silent has nothing to say, as most subscriptions most of the time.
@@ -146,7 +146,7 @@ func (subscription) Silent(ctx context.Context) (<-chan int32, error) {
 
 func (s subscription) Flood(ctx context.Context, bytes int32) (<-chan string, error) {
 	text := strings.Repeat("x", int(bytes))
-	return stream(ctx, s.Resolvers, func(int) (string, bool) { return text, true }, 0), nil
+	return stream(ctx, s.Resolvers, func(int32) (string, bool) { return text, true }, 0), nil
 }
 
 func (subscription) Refused(context.Context) (<-chan int32, error) {
@@ -170,7 +170,7 @@ func (s subscription) Closes(ctx context.Context, code int32) (<-chan int32, err
 }
 
 func (s subscription) NestedErrors(ctx context.Context) (<-chan *Nested2, error) {
-	return stream(ctx, s.Resolvers, func(i int) (*Nested2, bool) { return &Nested2{}, i <= 1 }, 0), nil
+	return stream(ctx, s.Resolvers, func(i int32) (*Nested2, bool) { return &Nested2{}, i <= 1 }, 0), nil
 }
 
 func (subscription) Panics(context.Context) (<-chan int32, error) { panic("a secret in a panic") }
@@ -181,13 +181,13 @@ func (r *Resolvers) enter() {
 	}
 }
 
-func stream[T any](ctx context.Context, r *Resolvers, next func(int) (T, bool), pause time.Duration) <-chan T {
+func stream[T any](ctx context.Context, r *Resolvers, next func(int32) (T, bool), pause time.Duration) <-chan T {
 	out := make(chan T)
 	r.Streams.Add(1)
 	go func() {
 		defer r.Streams.Add(-1)
 		defer close(out)
-		for i := 1; ; i++ {
+		for i := int32(1); ; i++ {
 			v, more := next(i)
 			if !more {
 				return
