@@ -44,6 +44,19 @@ type CloseError struct {
 	Reason string
 }
 
+// fitting is the reason as far as a close frame can hold it. Part of a cursor
+// would be a wrong one, so that goes as a whole or not at all.
+func (e *CloseError) fitting() string {
+	switch {
+	case len(e.Reason) <= maxCloseReason:
+		return e.Reason
+	case e.Code == CloseTooSlow:
+		return ""
+	default:
+		return shorten(e.Reason, maxCloseReason-len("…"))
+	}
+}
+
 // Error implements error.
 func (e *CloseError) Error() string {
 	return fmt.Sprintf("close %d: %s", e.Code, e.Reason)

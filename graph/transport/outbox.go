@@ -141,7 +141,7 @@ func (o *outbox) write(s *socket) {
 		if frame == nil {
 			if end != nil {
 				// Waits a few seconds for the other side's close, at most.
-				_ = s.conn.Close(websocket.StatusCode(end.Code), shorten(end.Reason, maxCloseReason-len("…")))
+				_ = s.conn.Close(websocket.StatusCode(end.Code), end.fitting())
 			}
 			return
 		}

@@ -367,6 +367,27 @@ func TestRawNonsenseEndsTheSocket(t *testing.T) {
 	s.empty()
 }
 
+// A close frame holds 123 bytes. A reason may be cut, a cursor may not.
+func TestLongReasonsAreCutButNeverCursors(t *testing.T) {
+	for _, c := range []struct {
+		code, length int
+		want         string
+	}{
+		{4499, 123, strings.Repeat("c", 123)}, {4499, 124, ""}, {4403, 123, strings.Repeat("c", 123)}, {4403, 500, strings.Repeat("c", 120) + "…"},
+	} {
+		s := open(t, func(_ *transport.Config, r *transporttest.Resolvers) {
+			r.End = func(ctx context.Context, code int) {
+				transport.End(ctx, &transport.CloseError{Code: code, Reason: strings.Repeat("c", c.length)})
+			}
+		})
+		sock := s.ready()
+		sock.subscribe("1", fmt.Sprintf("subscription { closes(code: %d) }", c.code))
+		if code, reason := sock.closed(); code != c.code || reason != c.want {
+			t.Errorf("%d of %d: %d %q", c.code, c.length, code, reason)
+		}
+	}
+}
+
 // Mutations go on after complete, so they still count.
 func TestAClientCannotPileUpMutationsByNotListening(t *testing.T) {
 	s := open(t, func(c *transport.Config, r *transporttest.Resolvers) {
