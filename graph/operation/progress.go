@@ -2,9 +2,7 @@ package operation
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -25,12 +23,16 @@ func (w *watch) tick(ctx context.Context, cursor string) ([]*gqlmodel.OperationE
 	if err := w.begin(ctx, v.Grants); err != nil {
 		return nil, err
 	}
-	// The rights are those of this moment.
-	maps.DeleteFunc(w.running, func(_ uuid.UUID, s *sample) bool { return !w.sees(v.Grants, s.state) })
-	if len(w.running) == 0 {
+	var ids []uuid.UUID
+	for id, s := range w.running {
+		if w.sees(v.Grants, s.state) { // by the rights of this moment
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
 		return nil, nil
 	}
-	ids := slices.SortedFunc(maps.Keys(w.running), func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 	found, err := w.api.Progress.Find(ctx, v.Tenant, ids)
 	if err != nil {
 		return nil, err
