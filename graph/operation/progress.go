@@ -53,8 +53,8 @@ func (w *watch) tick(ctx context.Context, cursor string) ([]*gqlmodel.OperationE
 }
 
 // begin looks up what runs when the first tick comes; from then on the items
-// tell. The log decides: the read model may be ahead of the items by then, and
-// what it says is only where to look.
+// tell. What it finds may be ahead of the items: their events still come, and
+// say the same again.
 func (w *watch) begin(ctx context.Context, g access.Grants) error {
 	if w.running != nil {
 		return nil
