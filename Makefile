@@ -33,7 +33,7 @@ run: build postgres ## build and run on this machine, with everything embedded (
 .PHONY: build
 build: ## build bin/tallyard
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/tallyard ./cmd/tallyard
+	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/tallyard ./cmd/tallyard
 
 .PHONY: postgres
 postgres: ## make sure that PostgreSQL's server binaries are installed

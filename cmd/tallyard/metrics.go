@@ -55,7 +55,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, g := range c.p.runner.Gauges() {
 		gauge(lagEvents, float64(g.Lag.Events), g.Projection)
-		gauge(lagSeconds, g.Lag.Age.Seconds(), g.Projection)
+		gauge(lagSeconds, g.Lag.Seconds, g.Projection)
 		gauge(parkedStreams, float64(g.Parked), g.Projection)
 		halted := 0.0
 		if g.Halted {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -37,6 +38,7 @@ import (
 	"tallyard/processes/lifecycle"
 	"tallyard/processes/operations"
 	"tallyard/processes/repair"
+	projaccess "tallyard/projections/access"
 	projalgorithm "tallyard/projections/algorithm"
 	projaudit "tallyard/projections/audit"
 	projoperation "tallyard/projections/operation"
@@ -143,6 +145,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 	queries := loader.Queries{
 		Algorithms: algorithms, Operations: projoperation.Queries{Reader: p.reader},
 		People: projpeople.Queries{Reader: p.reader}, Progress: running,
+		Access: projaccess.Queries{Reader: p.reader}, Storage: projstorage.Queries{Reader: p.reader},
 	}
 	find := &graph.Finder{
 		Algorithms: &graphalgorithm.API{Runtime: rt, Handler: d.algorithms, Queries: algorithms, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
@@ -157,7 +160,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 		Schema: generated.NewExecutableSchema(generated.Config{Resolvers: &graph.Resolver{
 			Algorithms: find.Algorithms, Audit: find.Audit, Operations: find.Operations, People: find.People, Storage: find.Storage, Find: find,
 		}}),
-		Extensions:    nil,
+		Extensions:    []graphql.HandlerExtension{loader.Extension{Queries: queries}},
 		Authenticator: p.auth, Present: problem.Presenter(p.logger, requestID), Logger: p.logger,
 		Origins: p.config.origins, Introspection: p.config.introspect,
 	})
@@ -205,7 +208,7 @@ func (p *parts) buildWorker() {
 		loop("addresses", p.forgetAddresses, p.logger),
 	)
 	if p.config.has(roleAPI) {
-		p.services = append(p.services, loop("live", p.hub.Run, p.logger), loop("sessions", p.auth.Run, p.logger))
+		p.services = append(p.services, loop("live", p.hub.Run, p.logger), loop("sessions", func(ctx context.Context) error { return p.auth.Run(ctx, p.log) }, p.logger))
 	}
 	if p.config.has(roleWorker) {
 		p.services = append(p.services, lifecycle.NewLoop(worker, p.logger))
