@@ -48,6 +48,7 @@ type storeOptions struct {
 // store is the log on disk.
 type store struct {
 	db     *pebble.DB
+	lock   *pebble.Lock
 	id     uuid.UUID
 	opt    storeOptions
 	logger *slog.Logger
@@ -83,17 +84,21 @@ func openStore(ctx context.Context, opt storeOptions) (*store, error) {
 		news:   newBroadcast(),
 		recent: newRecentIDs(),
 	}
-	db, err := pebble.Open(opt.dir, s.pebbleOptions())
-	if err != nil {
-		return nil, fmt.Errorf("open the event store: %w", err)
+	if s.opt.fs == nil {
+		s.opt.fs = vfs.Default
 	}
-	s.db = db
-	s.space = diskSpace{fs: opt.fs, dir: opt.dir, reserve: opt.reserve}
-	if opt.fs == nil {
-		s.space.fs = vfs.Default
+	s.space = diskSpace{fs: s.opt.fs, dir: opt.dir, reserve: opt.reserve}
+	var err error
+	// Pebble would lock the directory itself, but would leave a goroutine
+	// behind where it can't.
+	if s.lock, err = pebble.LockDirectory(opt.dir, s.opt.fs); err != nil {
+		return nil, fmt.Errorf("lock the event store, which another process may have open: %w", err)
+	}
+	if s.db, err = pebble.Open(opt.dir, s.pebbleOptions()); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the event store: %w", err), s.lock.Close())
 	}
 	if err := s.prepare(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, s.db.Close(), s.lock.Close())
 	}
 	go s.commitLoop()
 	return s, nil
@@ -106,6 +111,7 @@ func (s *store) pebbleOptions() *pebble.Options {
 	}
 	o := &pebble.Options{
 		FS:                 s.opt.fs,
+		Lock:               s.lock,
 		CacheSize:          cache,
 		FormatMajorVersion: pebble.FormatValueSeparation,
 		Logger:             s.trap,
@@ -176,7 +182,7 @@ func (s *store) close() error {
 	if err := s.failure(); err != nil {
 		return fmt.Errorf("%w: %w", errFailed, err)
 	}
-	if err := s.db.Close(); err != nil {
+	if err := errors.Join(s.db.Close(), s.lock.Close()); err != nil {
 		return fmt.Errorf("close the event store: %w", err)
 	}
 	return nil
