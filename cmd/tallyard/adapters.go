@@ -192,7 +192,10 @@ func entry(e files.Entry) graphstorage.Entry {
 }
 
 // spaceNames resolves the space in a file's address.
-type spaceNames struct{ spaces *storage.Handler }
+type spaceNames struct {
+	spaces *storage.Handler
+	disk   *files.Store
+}
 
 // Resolve implements the port of graph/transport/files.
 func (s spaceNames) Resolve(ctx context.Context, name string, write bool) (tenant, space uuid.UUID, err error) {
@@ -209,8 +212,10 @@ func (s spaceNames) Resolve(ctx context.Context, name string, write bool) (tenan
 		if write {
 			rule = s.spaces.Writable
 		}
-		_, err := rule(ctx, v.Tenant, v.User(), id.UUID)
-		return v.Tenant, id.UUID, err
+		if _, err := rule(ctx, v.Tenant, v.User(), id.UUID); err != nil {
+			return v.Tenant, id.UUID, err
+		}
+		return v.Tenant, id.UUID, s.disk.EnsureSpace(ctx, v.Tenant, id.UUID)
 	}
 	if !write {
 		id, found, err := s.spaces.FindHome(ctx, v.Tenant, v.User())
@@ -223,7 +228,10 @@ func (s spaceNames) Resolve(ctx context.Context, name string, write bool) (tenan
 		return uuid.Nil, uuid.Nil, access.ReadOnly()
 	}
 	id, err := s.spaces.Home(ctx, s.command(ctx, "createHome"), v.User())
-	return v.Tenant, id, err
+	if err != nil {
+		return v.Tenant, id, err
+	}
+	return v.Tenant, id, s.disk.EnsureSpace(ctx, v.Tenant, id)
 }
 
 func (s spaceNames) command(ctx context.Context, action string) es.Command {

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/formatter"
 
 	"tallyard/graph/generated"
+	"tallyard/graph/transport"
 	transportfiles "tallyard/graph/transport/files"
 	"tallyard/web/explorer"
 )
@@ -45,10 +47,15 @@ func (p *parts) routes() (http.Handler, error) {
 	return mux, nil
 }
 
-// schemaText serves the schema as it is.
+// publicSchema is the schema as clients see it.
+func publicSchema() *ast.Schema {
+	return transport.WithoutDefer(generated.NewExecutableSchema(generated.Config{}).Schema())
+}
+
+// schemaText serves the schema.
 func schemaText() http.HandlerFunc {
 	var b strings.Builder
-	formatter.NewFormatter(&b).FormatSchema(generated.NewExecutableSchema(generated.Config{}).Schema())
+	formatter.NewFormatter(&b).FormatSchema(publicSchema())
 	text := b.String()
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")

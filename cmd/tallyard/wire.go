@@ -157,7 +157,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 	find.Audit = &graphaudit.API{Queries: projaudit.Queries{Reader: p.reader}, Commands: commands, Sealer: sealer, Live: p.hub, Things: find}
 	requestID := func(ctx context.Context) string { return transport.RequestInfoFrom(ctx).RequestID }
 	p.graphql, err = transport.New(transport.Config{
-		Schema: generated.NewExecutableSchema(generated.Config{Resolvers: &graph.Resolver{
+		Schema: generated.NewExecutableSchema(generated.Config{Schema: publicSchema(), Resolvers: &graph.Resolver{
 			Algorithms: find.Algorithms, Audit: find.Audit, Operations: find.Operations, People: find.People, Storage: find.Storage, Find: find,
 		}}),
 		Extensions:    []graphql.HandlerExtension{loader.Extension{Queries: queries}},
@@ -167,7 +167,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 	if err != nil {
 		return err
 	}
-	names := spaceNames{d.spaces}
+	names := spaceNames{d.spaces, p.disk}
 	p.files = transportfiles.New(transportfiles.Config{
 		Authenticate: p.auth.Authenticate, Spaces: names, Store: p.disk, Logger: p.logger,
 		Recorder: transfers{names, p.origins, rt.Clock},
