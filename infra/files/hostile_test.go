@@ -302,6 +302,45 @@ func TestSwapStorm(t *testing.T) {
 	t.Logf("published %d times", published)
 }
 
+// A look before opening keeps almost everything away; this is about what is put
+// there after the look.
+func TestSwappedAfterTheLook(t *testing.T) {
+	w := newWorld(t)
+	check(t, unix.Mkfifo(filepath.Join(w.spaceDir, "fifo"), 0o600))
+	check(t, os.Symlink("/etc", filepath.Join(w.spaceDir, "link")))
+	d, err := w.Store.space(w.ctx, w.tenant, w.space)
+	check(t, err)
+	defer d.close()
+	t.Run("STO-01_opening_a_FIFO_does_not_wait", func(t *testing.T) {
+		_, err := within(t, func() (Manifest, error) {
+			f, err := d.openat("fifo", unix.O_RDONLY, 0)
+			if err == nil {
+				err = f.Close()
+			}
+			return Manifest{}, err
+		})
+		check(t, err)
+		if _, err := within(t, func() (Manifest, error) { _, err := d.child("fifo"); return Manifest{}, err }); !errors.Is(err, errNotDir) {
+			t.Fatal(err)
+		}
+	})
+	t.Run("STO-01_a_link_is_not_followed", func(t *testing.T) {
+		if _, err := d.openat("link", unix.O_RDONLY, 0); !errors.Is(err, unix.ELOOP) {
+			t.Fatal(err)
+		}
+		if _, err := d.child("link"); !errors.Is(err, errNotDir) {
+			t.Fatal(err)
+		}
+	})
+	t.Run("STO-01_only_single_names_reach_the_kernel", func(t *testing.T) {
+		for _, name := range []string{"", ".", "..", "a/b", "/etc", "a\x00b"} {
+			if _, err := d.lstat(name); !errors.Is(err, errBadName) {
+				t.Errorf("%q: %v", name, err)
+			}
+		}
+	})
+}
+
 // TestHostileHiddenArea puts things where the platform keeps unfinished uploads.
 func TestHostileHiddenArea(t *testing.T) {
 	for name, prepare := range map[string]func(at string) error{
@@ -381,7 +420,7 @@ func within(t *testing.T, do func() (Manifest, error)) (Manifest, error) {
 	select {
 	case r := <-done:
 		return r.m, r.err
-	case <-time.After(60 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("it hangs")
 		return Manifest{}, nil
 	}
