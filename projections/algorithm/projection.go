@@ -68,7 +68,7 @@ func onAdded(w *runner.Writer, e es.Envelope) error {
 	}
 	w.Exec(`INSERT INTO {g}.algorithm_versions (id, algorithm, tenant, project, owner, name, label, status, problem, reach,
 			settings, based_on, operation, fingerprint, artefact, uses, changes, created_at, updated_at)
-		SELECT $2, a.id, a.tenant, a.project, a.owner, a.name, $3, $4, '', 0, $5, $6, NULLIF($7, $9), '', false, '[]', 1, $8, $8
+		SELECT $2, a.id, a.tenant, a.project, a.owner, a.name, $3, $4, '', 0, $5, $6, NULLIF($7::uuid, $9::uuid), '', false, '[]', 1, $8, $8
 		FROM {g}.algorithms a WHERE a.id = $1`,
 		e.Root().ID, ev.Version, ev.Label, string(status), es.ValueOf(ev.Settings), es.ValueOf(ev.BasedOn), operation, e.Meta.Time, uuid.Nil)
 	touch(w, e)
