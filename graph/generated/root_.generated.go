@@ -4758,7 +4758,7 @@ type User implements Node {
   loginName: String!
   "The name that they are called by; \"erased person\" once their data is erased."
   displayName: String!
-  "Their e-mail address, for themselves and for tenant admins."
+  "Their e-mail address, for themselves, tenant admins and auditors."
   email: String
   "Where they stand."
   state: UserState!

@@ -1413,7 +1413,7 @@ type User struct {
 	LoginName string `json:"loginName"`
 	// The name that they are called by; "erased person" once their data is erased.
 	DisplayName string `json:"displayName"`
-	// Their e-mail address, for themselves and for tenant admins.
+	// Their e-mail address, for themselves, tenant admins and auditors.
 	Email *string `json:"email"`
 	// Where they stand.
 	State UserState `json:"state"`
