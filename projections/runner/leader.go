@@ -150,6 +150,10 @@ func (t *term) flip(ctx context.Context, f *flow) error {
 	}
 	old := t.live.Load()
 	if old != nil {
+		// As near as it gets while both run, so that the pause is short.
+		if err := f.reach(ctx, old.slowest(), false); err != nil {
+			return err
+		}
 		at, err := old.hold(ctx)
 		if err != nil {
 			return err

@@ -2,6 +2,8 @@ package runner_test
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tallyard/domain/es"
 	"tallyard/projections/runner"
 )
 
@@ -87,6 +90,13 @@ func TestRebuildWhileReadersReadNoErrorNoGap(t *testing.T) {
 		f.append(id, added{"a"}, changed{1})
 	}
 	f.caughtUp(r)
+	// Uneven work, so that the two generations are not in step by chance.
+	f.faults.set(func(string, es.Envelope) error {
+		if rand.N(20) == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		return nil
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	read := make([]int, 4)
@@ -118,7 +128,7 @@ func TestRebuildWhileReadersReadNoErrorNoGap(t *testing.T) {
 			}
 		}
 	})
-	for range 4 {
+	for range 6 {
 		if _, err := r.Rebuild(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -244,4 +254,54 @@ func TestVerifyUnderLoadComparesAtOnePosition(t *testing.T) {
 	}
 	cancel()
 	wg.Wait()
+}
+
+// The pointer moves only when the new generation is not behind the live one,
+// also where it is slower.
+func TestPointerWaitsForASlowGeneration(t *testing.T) {
+	f := newFixture(t)
+	r := f.start()
+	f.ready(r)
+	id := uuid.New()
+	f.append(id, added{"a"}, changed{1})
+	f.caughtUp(r)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			f.append(id, changed{1})
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	wg.Go(func() {
+		api := f.reader()
+		for seen := 0; ctx.Err() == nil; {
+			var n int
+			if err := api.QueryRow(t.Context(), `SELECT changes FROM {g}.things`).Scan(&n); err != nil || n < seen {
+				t.Errorf("%d changes after %d, %v", n, seen, err)
+				return
+			}
+			seen = n
+		}
+	})
+	wg.Go(func() {
+		var gen int
+		for ctx.Err() == nil && f.db.QueryRow(ctx, `SELECT id FROM tallyard.generations WHERE state = 'building'`).Scan(&gen) != nil {
+			time.Sleep(time.Millisecond)
+		}
+		_, err := f.db.Exec(ctx, strings.ReplaceAll(`
+			CREATE FUNCTION {g}.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.03); RETURN NULL; END $$;
+			CREATE TRIGGER slow AFTER UPDATE ON {g}.things FOR EACH STATEMENT EXECUTE FUNCTION {g}.slow()`,
+			runner.Placeholder, fmt.Sprintf("gen_%d", gen)))
+		if err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+	})
+	_, err := r.Rebuild(t.Context())
+	time.Sleep(50 * time.Millisecond)
+	cancel()
+	wg.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

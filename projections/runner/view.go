@@ -43,3 +43,16 @@ func (f *flow) trouble(reason string) {
 		}
 	}
 }
+
+// slowest is the position that all projections of the flow had reached lately.
+func (f *flow) slowest() es.Position {
+	v := f.view.Load()
+	if v == nil {
+		return es.StartPosition
+	}
+	slowest := noLimit
+	for _, at := range v.at {
+		slowest = min(slowest, at)
+	}
+	return slowest
+}
