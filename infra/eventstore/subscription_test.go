@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-
 	"tallyard/domain/es"
 	"tallyard/infra/eventstore"
 	"tallyard/infra/eventstore/embedded"
@@ -367,4 +366,3 @@ func TestSubscription(t *testing.T) {
 		}
 	})
 }
-
