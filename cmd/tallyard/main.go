@@ -34,6 +34,8 @@ func root() *cli.Command {
 			serveCommand(),
 			bootstrapCommand(),
 			projectionsCommand(),
+			graphqlCommand(),
+			uploadCommand(),
 		},
 		HideHelpCommand: true,
 		ExitErrHandler:  func(context.Context, *cli.Command, error) {}, // main prints it, once
