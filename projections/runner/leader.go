@@ -70,7 +70,7 @@ func (t *term) work(ctx context.Context) error {
 	}
 	if started != nil || t.live.Load() == nil {
 		// Without a generation of our tables nothing can be read: first things first.
-		if _, err := t.build(ctx, started); err != nil {
+		if err := t.build(ctx, started); err != nil {
 			return err
 		}
 	}
@@ -116,11 +116,11 @@ func (t *term) adopt(f *flow) {
 }
 
 // build makes a generation, or goes on with one that was begun, and makes it live.
-func (t *term) build(ctx context.Context, g *generation) (*generation, error) {
+func (t *term) build(ctx context.Context, g *generation) error {
 	if g == nil {
 		created, err := t.create(ctx, building)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		g = &created
 	}
@@ -132,7 +132,7 @@ func (t *term) build(ctx context.Context, g *generation) (*generation, error) {
 		// What was built stays: the next attempt goes on with it.
 		t.stop(f)
 	}
-	return g, err
+	return err
 }
 
 // flip waits until a generation has caught up and moves the pointer to it. The

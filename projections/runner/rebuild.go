@@ -44,7 +44,7 @@ func (t *term) rebuild(ctx context.Context, r Request) (RebuildReport, error) {
 		}
 	}
 	if g.state == building {
-		if _, err := t.build(ctx, g); err != nil {
+		if err := t.build(ctx, g); err != nil {
 			return RebuildReport{}, err
 		}
 	}

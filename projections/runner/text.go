@@ -11,7 +11,7 @@ import (
 // table writes aligned columns.
 func table(b *strings.Builder, rows func(line func(format string, args ...any))) {
 	w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-	rows(func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) })
+	rows(func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) })
 	_ = w.Flush() // a strings.Builder takes everything
 }
 
