@@ -23,11 +23,10 @@ type SourceInput struct {
 // VersionInput is what a person gives for a new version. What is absent is
 // taken from the published version it is based on, when there is one.
 type VersionInput struct {
-	Label    string
-	Fields   Fields       // without Source
-	Source   *SourceInput // nil: that of the published version
-	BasedOn  *VersionRef
-	template *template
+	Label   string
+	Fields  Fields       // without Source
+	Source  *SourceInput // nil: that of the published version
+	BasedOn *VersionRef
 }
 
 // VersionRef names a version inside its algorithm.
@@ -50,7 +49,6 @@ type UpdateInput struct {
 	Source   *SourceInput // nil: stays
 	BasedOn  *VersionRef  // take over the files of a published version
 	Expected *int         // the version's counter, when the person wants to be told of others' edits
-	template *template
 }
 
 // PublishInput asks for a publication.

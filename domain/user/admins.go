@@ -58,7 +58,8 @@ var admins = es.Aggregate[adminsState]{
 	Category: AdminsCategory,
 	Fold:     1,
 	Evolve: func(s adminsState, env es.Envelope) adminsState {
-		user, c := uuid.Nil, counted{}
+		var user uuid.UUID
+		var c counted
 		switch ev := env.Event.(type) {
 		case AdminCounted:
 			user, c = ev.User, counted{true, ev.Seen}

@@ -23,7 +23,7 @@ func newBackoff(first, limit time.Duration) *backoff {
 
 // sleep pauses and tells whether the context still lasts.
 func (b *backoff) sleep(ctx context.Context) bool {
-	d := b.next/2 + rand.N(b.next/2+1)
+	d := b.next/2 + rand.N(b.next/2+1) //nolint:gosec // G404: jitter guards nothing
 	b.next = min(b.next*2, b.limit)
 	t := time.NewTimer(d)
 	defer t.Stop()

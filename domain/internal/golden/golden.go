@@ -12,8 +12,8 @@ import (
 	"tallyard/domain/es"
 )
 
-// Update, set in the environment, writes the files that are missing. A file
-// that exists is never written.
+// Update is the environment variable that has the files written that are
+// missing. A file that exists is never written.
 const Update = "TALLYARD_WRITE_GOLDEN"
 
 // Check encodes one sample of each registered event, compares it with

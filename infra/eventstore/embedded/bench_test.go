@@ -31,8 +31,10 @@ func BenchmarkStoreAppend(b *testing.B) {
 						if last == noRevision {
 							x = expectation{kind: expectNoStream}
 						}
-						res, err := s.append(context.Background(), &appendRequest{stream: stream, expected: x, size: len(data),
-							events: []proposed{{id: uuid.New(), kind: "bench.made.v1", contentType: contentJSON, data: data}}})
+						res, err := s.append(context.Background(), &appendRequest{
+							stream: stream, expected: x, size: len(data),
+							events: []proposed{{id: uuid.New(), kind: "bench.made.v1", contentType: contentJSON, data: data}},
+						})
 						if err != nil || res.wrong {
 							b.Errorf("%+v, %v", res, err)
 							return

@@ -105,12 +105,14 @@ func TestErrorsOnTheWire(t *testing.T) {
 			_, err := raw.Delete(ctx, deleteRequest("three", &seven), grpc.Trailer(md))
 			return err
 		}, codes.FailedPrecondition, map[string]string{
-			"exception": "wrong-expected-version", "stream-name": "three", "expected-version": "7", "actual-version": "2"}},
+			"exception": "wrong-expected-version", "stream-name": "three", "expected-version": "7", "actual-version": "2",
+		}},
 		{"delete of a missing stream", func(md *metadata.MD) error {
 			_, err := raw.Delete(ctx, deleteRequest("missing", nil), grpc.Trailer(md))
 			return err
 		}, codes.FailedPrecondition, map[string]string{
-			"exception": "wrong-expected-version", "stream-name": "missing", "expected-version": "-2", "actual-version": "-1"}},
+			"exception": "wrong-expected-version", "stream-name": "missing", "expected-version": "-2", "actual-version": "-1",
+		}},
 		{"too large", func(md *metadata.MD) error {
 			large := func(m *streams.AppendReq_ProposedMessage) { m.Data = big }
 			_, trailer, err := sendAppend(raw, optionsMessage("large", nil), proposedMessage(large), proposedMessage(large), proposedMessage(nil))

@@ -258,8 +258,10 @@ func TestRepetitionWithinOneGroup(t *testing.T) {
 	for i := range group {
 		group[i] = &appendRequest{ctx: context.Background(), stream: "s", expected: expectation{kind: expectNoStream}, events: events, done: make(chan appendResult, 1)}
 	}
-	other := &appendRequest{ctx: context.Background(), stream: "s", expected: expectation{kind: expectNoStream},
-		events: []proposed{{id: uuid.New(), kind: "made", contentType: contentJSON}}, done: make(chan appendResult, 1)}
+	other := &appendRequest{
+		ctx: context.Background(), stream: "s", expected: expectation{kind: expectNoStream},
+		events: []proposed{{id: uuid.New(), kind: "made", contentType: contentJSON}}, done: make(chan appendResult, 1),
+	}
 	for _, r := range append(group, other) {
 		s.queue <- r
 	}

@@ -215,8 +215,10 @@ func TestSubscription(t *testing.T) {
 	})
 	t.Run("E6 checkpoints strictly increase while live", func(t *testing.T) {
 		c := connect(t, serve(t, Config{}))
-		f := followAll(t, c, esdb.SubscribeToAllOptions{From: esdb.Start{}, MaxSearchWindow: 4, CheckpointInterval: 2,
-			Filter: &esdb.SubscriptionFilter{Type: esdb.StreamFilterType, Prefixes: []string{"a"}}})
+		f := followAll(t, c, esdb.SubscribeToAllOptions{
+			From: esdb.Start{}, MaxSearchWindow: 4, CheckpointInterval: 2,
+			Filter: &esdb.SubscriptionFilter{Type: esdb.StreamFilterType, Prefixes: []string{"a"}},
+		})
 		f.want("L ")
 		var end uint64
 		for i := range 40 {
@@ -244,8 +246,10 @@ func TestSubscription(t *testing.T) {
 	t.Run("a checkpoint after window times multiplier events", func(t *testing.T) {
 		c := connect(t, serve(t, Config{}))
 		mustAppend(t, c, "s", esdb.NoStream{}, newEvents(200)...)
-		f := followAll(t, c, esdb.SubscribeToAllOptions{From: esdb.Start{}, CheckpointInterval: 2,
-			Filter: &esdb.SubscriptionFilter{Type: esdb.EventFilterType, Regex: "^none$"}})
+		f := followAll(t, c, esdb.SubscribeToAllOptions{
+			From: esdb.Start{}, CheckpointInterval: 2,
+			Filter: &esdb.SubscriptionFilter{Type: esdb.EventFilterType, Regex: "^none$"},
+		})
 		f.want("C C C C L ") // after 64, 128, 192 and on going live
 	})
 	t.Run("filters by stream, by type, by prefix and by expression", func(t *testing.T) {
