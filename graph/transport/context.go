@@ -12,8 +12,13 @@ import (
 
 // RequestInfo is what the audit keeps of the request an operation came with.
 type RequestInfo struct {
-	// RequestID names the operation in logs, events and errors.
+	// RequestID names the operation in logs, events and errors. It is always
+	// made here: the audit finds by it from where a command came, so nobody may
+	// choose it.
 	RequestID string
+	// Trace is the client's own X-Request-Id, for logs; empty when it gave none
+	// or one that can't stand in a log line.
+	Trace string
 	// RemoteAddr is the client's address, without a port.
 	RemoteAddr string
 	// UserAgent is what the client calls itself, cut to 256 bytes.
@@ -44,12 +49,13 @@ func NewRequestID() string {
 
 // requestInfo reads the request's headers.
 func (h *Handler) requestInfo(r *http.Request) RequestInfo {
-	id := r.Header.Get("X-Request-Id")
-	if !saneRequestID(id) {
-		id = NewRequestID()
+	trace := r.Header.Get("X-Request-Id")
+	if !saneRequestID(trace) {
+		trace = ""
 	}
 	return RequestInfo{
-		RequestID:  id,
+		RequestID:  NewRequestID(),
+		Trace:      trace,
 		RemoteAddr: h.clientAddress(r),
 		UserAgent:  saneUserAgent(r.UserAgent()),
 	}

@@ -212,7 +212,7 @@ func TestResolversKnowWhereARequestCameFrom(t *testing.T) {
 		c.Extensions = []graphql.HandlerExtension{watcher{&got}}
 	})
 	s.post(`{"query":"{ hello }"}`, "User-Agent", "tester\t/1", "X-Request-Id", "request-1234", "X-Forwarded-For", "203.0.113.9")
-	if got.RemoteAddr != "127.0.0.1" || got.UserAgent != "tester/1" || got.RequestID != "request-1234" || got.WebSocket {
+	if got.RemoteAddr != "127.0.0.1" || got.UserAgent != "tester/1" || got.RequestID == "request-1234" || got.Trace != "request-1234" || got.WebSocket {
 		t.Errorf("%+v", got)
 	}
 	c := s.ready()

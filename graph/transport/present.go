@@ -89,7 +89,7 @@ func (h *Handler) panicked(ctx context.Context, value any) error {
 	h.metrics.panics.Add(1)
 	info := RequestInfoFrom(ctx)
 	h.cfg.Logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "an operation panicked",
-		slog.String("requestId", info.RequestID), slog.Any("panic", value), slog.String("stack", string(debug.Stack())))
+		slog.String("requestId", info.RequestID), slog.String("trace", info.Trace), slog.Any("panic", value), slog.String("stack", string(debug.Stack())))
 	return fault.New(fault.Internal, fault.CodeInternal, maskedMessage)
 }
 
