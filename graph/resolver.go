@@ -11,8 +11,6 @@ import (
 	"tallyard/graph/storage"
 )
 
-//go:generate go run -C .. github.com/99designs/gqlgen generate --config gqlgen.yml
-
 // Resolver holds what serves the schema; cmd wires it.
 type Resolver struct {
 	Algorithms *algorithm.API
