@@ -33,20 +33,25 @@ func (h *Handler) newVersion(ctx context.Context, g access.Grants, id, operation
 		n.settings, n.basedOn = base.v.Settings, base.origin()
 		n.settings.Description = ""
 	}
-	src, copyFrom, err := h.source(ctx, g.Tenant, owner, in.Source, base, name+"_"+label, len(faults) > 0)
-	if err := gather(&faults, err); err != nil {
-		return n, err
-	}
-	n.copyFrom = copyFrom
-	if src != nil {
-		in.Fields.Source = patch.To(*src)
+	// A base that can't be used is one fault: what it would have filled in is
+	// not missing as well.
+	unfilled := in.BasedOn != nil && base == nil
+	if in.Source != nil || !unfilled {
+		src, copyFrom, err := h.source(ctx, g.Tenant, owner, in.Source, base, name+"_"+label, len(faults) > 0)
+		if err := gather(&faults, err); err != nil {
+			return n, err
+		}
+		n.copyFrom = copyFrom
+		if src != nil {
+			in.Fields.Source = patch.To(*src)
+		}
 	}
 	faults = append(faults, in.Fields.clean()...)
 	if err := h.checkModel(ctx, g, in.Fields, &faults); err != nil {
 		return n, err
 	}
 	n.settings = in.Fields.Apply(n.settings)
-	if !hasFault(faults, "image") { // with a broken image the rest can't be judged
+	if !unfilled && !hasFault(faults, "image") { // with a broken image the rest can't be judged
 		faults = append(faults, checkSettings(&n.settings)...)
 	}
 	return n, faults.Err()
