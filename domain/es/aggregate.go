@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/google/uuid"
 )
@@ -31,10 +30,11 @@ func (a Aggregate[S]) Stream(tenant, id uuid.UUID) StreamID {
 // Loaded is a state and where it was read.
 type Loaded[S any] struct {
 	State    S
-	Revision Revision // NoRevision: the stream does not exist
-	Position Position // of the last event
-	seen     *Envelope
-	since    int // events behind the snapshot
+	Revision Revision   // NoRevision: the stream does not exist
+	Position Position   // of the last event
+	seen     []Envelope // the events of the command that was looked for
+	last     uuid.UUID  // id of the last event
+	since    int        // events behind the snapshot
 }
 
 // Exists tells whether the stream has events.
@@ -82,7 +82,7 @@ func Events(ctx context.Context, rt *Runtime, stream StreamID, from Revision) fu
 
 func (l *Loaded[S]) apply(a Aggregate[S], env Envelope) {
 	l.State = a.Evolve(l.State, env)
-	l.Revision, l.Position = env.Revision, env.Position
+	l.Revision, l.Position, l.last = env.Revision, env.Position, env.ID
 	l.since++
 }
 
@@ -91,13 +91,15 @@ func (l *Loaded[S]) apply(a Aggregate[S], env Envelope) {
 func load[S any](ctx context.Context, rt *Runtime, a Aggregate[S], stream StreamID, command uuid.UUID) (Loaded[S], error) {
 	l := Loaded[S]{Revision: NoRevision}
 	name := stream.String()
-	if command == uuid.Nil {
-		if a.Cached {
-			if c, ok := rt.cache.get(name); ok {
-				l = c.(Loaded[S]) //nolint:forcetypeassert // only this function puts, keyed by the aggregate's category
-			}
-		} else if err := restore(ctx, rt, a, name, &l); err != nil {
-			return l, err
+	switch {
+	case command != uuid.Nil: // the command may lie in what a snapshot skips
+	case a.Cached:
+		if c, ok := rt.cache.get(name); ok {
+			l = c.(Loaded[S]) //nolint:forcetypeassert // only this function puts, keyed by the aggregate's category
+		}
+	default:
+		if restored, ok, err := restore(ctx, rt, a, stream); ok || err != nil {
+			return restored, err
 		}
 	}
 	l.since = 0
@@ -107,7 +109,7 @@ func load[S any](ctx context.Context, rt *Runtime, a Aggregate[S], stream Stream
 		}
 		l.apply(a, env)
 		if command != uuid.Nil && env.Meta.Command == command {
-			l.seen = &env
+			l.seen = append(l.seen, env)
 		}
 	}
 	if a.Cached && command == uuid.Nil {
@@ -116,31 +118,47 @@ func load[S any](ctx context.Context, rt *Runtime, a Aggregate[S], stream Stream
 	return l, nil
 }
 
-func restore[S any](ctx context.Context, rt *Runtime, a Aggregate[S], name string, l *Loaded[S]) error {
+// restore folds a stream from its snapshot; false when there is none that fits.
+// A snapshot is an aid only: one that can't be read, or that was made of another
+// history (the log was restored from a backup or exchanged), is left aside.
+func restore[S any](ctx context.Context, rt *Runtime, a Aggregate[S], stream StreamID) (Loaded[S], bool, error) {
+	var none Loaded[S]
 	if rt.Snapshots == nil {
-		return nil
+		return none, false, nil
 	}
-	rev, data, ok, err := rt.Snapshots.Load(ctx, name, a.Fold)
-	if err != nil {
-		// The log alone is enough; the snapshot table being away is no reason to refuse.
-		rt.Logger.WarnContext(ctx, "snapshot not readable, folding the whole stream", "stream", name, "error", err)
-		return ctx.Err()
-	}
-	if !ok {
-		return nil
-	}
+	rev, data, ok, err := rt.Snapshots.Load(ctx, stream.String(), a.Fold)
 	var s snapshot[S]
-	if err := json.Unmarshal(data, &s); err != nil {
-		return fmt.Errorf("snapshot of %s: %w", name, err)
+	if err == nil && ok {
+		err = json.Unmarshal(data, &s)
 	}
-	l.State, l.Revision, l.Position = s.State, rev, s.Position
-	return nil
+	if err != nil {
+		rt.Logger.WarnContext(ctx, "snapshot not readable, folding the whole stream", "stream", stream.String(), "error", err)
+	}
+	if err != nil || !ok {
+		return none, false, ctx.Err()
+	}
+	// The event that the snapshot ends with is read once more: it tells that
+	// this is the history the snapshot was made of, and where it lies in this store.
+	l, fits := Loaded[S]{State: s.State, Revision: NoRevision}, false
+	for env, err := range Events(ctx, rt, stream, rev) {
+		switch {
+		case err != nil:
+			return l, true, err
+		case fits:
+			l.apply(a, env)
+		case env.Revision != rev || env.ID != s.Event:
+			return none, false, nil
+		default:
+			fits, l.Revision, l.Position, l.last = true, env.Revision, env.Position, env.ID
+		}
+	}
+	return l, fits, nil
 }
 
 // snapshot is what is kept of a folded stream.
 type snapshot[S any] struct {
-	State    S        `json:"state"`
-	Position Position `json:"position"`
+	State S         `json:"state"`
+	Event uuid.UUID `json:"event"` // the last one that is in it
 }
 
 // keep saves a snapshot when enough events came since the last one.
@@ -148,7 +166,7 @@ func keep[S any](ctx context.Context, rt *Runtime, a Aggregate[S], stream Stream
 	if rt.Snapshots == nil || a.Cached || l.since < SnapshotEvery {
 		return
 	}
-	data, err := json.Marshal(snapshot[S]{State: l.State, Position: l.Position})
+	data, err := json.Marshal(snapshot[S]{State: l.State, Event: l.last})
 	if err == nil {
 		err = rt.Snapshots.Save(ctx, stream.String(), l.Revision, a.Fold, data)
 	}

@@ -34,8 +34,10 @@ type Command struct {
 
 	// resumed: the command may have been carried out already, in part or whole.
 	resumed bool
-	track   *track
-	ids     []uuid.UUID
+	// run tells apart what one command may append more than once; nil otherwise.
+	run   uuid.UUID
+	track *track
+	ids   []uuid.UUID
 }
 
 // track gathers what a command did, across everything it appended to.
@@ -55,6 +57,9 @@ func (c Command) NewIDs(n int) []uuid.UUID { return c.ids[:n] }
 // eventID is the id of the i-th event that the command appends to a stream.
 func (c Command) eventID(stream StreamID, name string, i int) uuid.UUID {
 	b := binary.BigEndian.AppendUint32([]byte(stream.String()+"/"+name), uint32(i)) //nolint:gosec // an index of one append
+	if c.run != uuid.Nil {
+		b = append(b, c.run[:]...)
+	}
 	return uuid.NewSHA1(c.ID, b)
 }
 

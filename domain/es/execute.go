@@ -66,9 +66,7 @@ func attemptOnce[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggrega
 		return Outcome[S]{}, err
 	}
 	if l.seen != nil {
-		cmd.wrote([]Envelope{*l.seen})
-		cmd.reached(l.seen.Position)
-		return Outcome[S]{State: l.State, Revision: l.seen.Revision, Position: l.seen.Position, Changed: true}, nil
+		return found(cmd, l), nil
 	}
 	events, err := decide(l.State)
 	if err != nil {
@@ -102,9 +100,15 @@ func Carried[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggregate[S
 	if err != nil || l.seen == nil {
 		return Outcome[S]{}, false, err
 	}
-	cmd.wrote([]Envelope{*l.seen})
-	cmd.reached(l.seen.Position)
-	return Outcome[S]{State: l.State, Revision: l.seen.Revision, Position: l.seen.Position, Changed: true}, true, nil
+	return found(cmd, l), true, nil
+}
+
+// found is the outcome of a command whose events are in the stream already.
+func found[S any](cmd Command, l Loaded[S]) Outcome[S] {
+	last := l.seen[len(l.seen)-1]
+	cmd.wrote(l.seen)
+	cmd.reached(last.Position)
+	return Outcome[S]{State: l.State, Revision: last.Revision, Position: last.Position, Changed: true}
 }
 
 // append encodes and writes a command's events to one stream and returns them

@@ -121,8 +121,12 @@ func Run[R any](ctx context.Context, rt *Runtime, cmd Command, f func(context.Co
 	// What is left: a command that is new, or one that died half way.
 	cmd.ID, cmd.ids, cmd.resumed = s.Accepted.ID, s.Accepted.IDs, !first
 	refs, runErr := f(ctx, cmd)
-	if err := complete(ctx, rt, cmd, stream, refs, runErr); err != nil {
+	elsewhere, err := complete(ctx, rt, cmd, stream, refs, runErr)
+	if err != nil {
 		return Result[R]{}, err
+	}
+	if elsewhere.Completed != nil {
+		return replay[R](elsewhere)
 	}
 	return resultOf(cmd, refs), runErr
 }
@@ -163,31 +167,35 @@ func accept(ctx context.Context, rt *Runtime, cmd Command, stream StreamID) (com
 	}
 }
 
-// complete closes the command, unless its failure is one that a new attempt may mend.
-func complete(ctx context.Context, rt *Runtime, cmd Command, stream StreamID, refs any, runErr error) error {
+// complete closes the command, unless its failure is one that a new attempt may
+// mend. Who closed it first gives the answer for all: that one comes back.
+func complete(ctx context.Context, rt *Runtime, cmd Command, stream StreamID, refs any, runErr error) (commandState, error) {
 	done := CommandCompleted{}
 	if runErr != nil {
+		rt.refused(ctx, cmd, runErr)
 		faults, ok := final(runErr)
 		if !ok {
-			return runErr
+			return commandState{}, runErr
 		}
-		rt.refused(ctx, cmd, runErr)
 		done.Faults = faults
 	} else {
 		b, err := json.Marshal(refs)
 		if err != nil {
-			return fmt.Errorf("references of %s: %w", cmd.Action, err)
+			return commandState{}, fmt.Errorf("references of %s: %w", cmd.Action, err)
 		}
 		done.Refs = b
 	}
 	done.Position, done.Events = cmd.track.position, cmd.track.names
 	quiet := cmd
-	quiet.track = nil
+	// With an id of its own: the store would take another process's completion,
+	// which may hold another answer, for a repetition of this one.
+	quiet.track, quiet.run = nil, rt.IDs.New()
 	_, _, err := rt.append(ctx, quiet, stream, At(0), []Event{done})
-	if errors.Is(err, ErrWrongRevision) {
-		return nil // closed elsewhere with the same answer
+	if !errors.Is(err, ErrWrongRevision) {
+		return commandState{}, err
 	}
-	return err
+	l, err := load(ctx, rt, commandAggregate, stream, uuid.Nil)
+	return l.State, err
 }
 
 // final tells whether an error is an answer that stays: a refusal, not a mishap.

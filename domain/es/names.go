@@ -124,8 +124,8 @@ func (rt *Runtime) Release(ctx context.Context, cmd Command, n Name, holder Stre
 	})
 }
 
-// ReleaseOrphan frees the name of a stream when its holder never came to be or
-// is gone by Gone's word. It tells whether it did.
+// ReleaseOrphan frees the name of a stream when its holder never came to be. It
+// tells whether it did.
 func (rt *Runtime) ReleaseOrphan(ctx context.Context, cmd Command, stream StreamID) (bool, error) {
 	released := false
 	err := rt.appendTo(ctx, cmd, stream, func(s NameState) ([]Event, error) {

@@ -136,7 +136,10 @@ func (r *Refusals) Summarise(ctx context.Context, rt *Runtime, now time.Time) {
 		cmd := System(rt.IDs.New(), "refusals", "summariseRefusals", k.tenant)
 		ev := RefusalsSummarised{Code: k.code, Count: n, Minute: k.minute}
 		if _, _, err := rt.append(ctx, cmd, refusalStream(k.tenant, k.user), Any(), []Event{ev}); err != nil {
-			rt.Logger.ErrorContext(ctx, "summary of refusals not recorded", "count", n, "error", err)
+			rt.Logger.ErrorContext(ctx, "summary of refusals not recorded, trying again", "count", n, "error", err)
+			r.mu.Lock()
+			r.counts[k] += n + refusalsPerMinute
+			r.mu.Unlock()
 		}
 	}
 }

@@ -42,7 +42,7 @@ func ParseStream(name string) (StreamID, error) {
 		return StreamID{}, fmt.Errorf("stream name %q has no key", name)
 	}
 	id, err := uuid.Parse(tenant)
-	if err != nil || len(tenant) != 36 {
+	if err != nil || id.String() != tenant { // one stream has one name
 		return StreamID{}, fmt.Errorf("stream name %q has no tenant", name)
 	}
 	return StreamID{Category: category, Tenant: id, Key: key}, nil
