@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -52,4 +53,37 @@ func TestAdminAnswersInJSONAndInWords(t *testing.T) {
 			t.Errorf("%s %s: %s", c.method, c.path, text)
 		}
 	}
+}
+
+// A leader that dies between the move of the pointer and the answer leaves a
+// request that only has to be answered: the next one does so before its flow
+// has begun.
+func TestRebuildThatOnlyLacksItsAnswerIsAnsweredByTheNextLeader(t *testing.T) {
+	f := newFixture(t)
+	f.append(uuid.New(), added{"a"})
+	r := f.start()
+	f.ready(r)
+	done, err := r.Rebuild(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.stop()
+	var id uuid.UUID
+	err = f.db.QueryRow(t.Context(), `UPDATE tallyard.projection_requests SET state = 'open', result = '', finished_at = NULL RETURNING id`).Scan(&id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := f.start()
+	f.ready(next)
+	eventually(t, 10*time.Second, func() error {
+		r, err := next.Request(t.Context(), id)
+		if err != nil {
+			return err
+		}
+		var report runner.RebuildReport
+		if r.FinishedAt == nil || json.Unmarshal(r.Result, &report) != nil {
+			return expect(false, "%+v", r)
+		}
+		return expect(report == done, "it says %+v, first it was %+v", report, done)
+	})
 }

@@ -48,14 +48,19 @@ func (t *term) rebuild(ctx context.Context, r Request) (RebuildReport, error) {
 			return RebuildReport{}, err
 		}
 	}
-	return t.rebuilt(g), nil
+	return t.rebuilt(ctx, g)
 }
 
-func (t *term) rebuilt(g *generation) RebuildReport {
+func (t *term) rebuilt(ctx context.Context, g *generation) (RebuildReport, error) {
 	report := RebuildReport{Generation: g.id}
 	f := t.live.Load()
 	if f == nil {
-		return report
+		return report, nil
+	}
+	// A leader that only has to answer may come before its flow has read where
+	// it is: there is nothing to see before that.
+	if err := f.do(ctx, f.show); err != nil {
+		return report, err
 	}
 	v := f.view.Load()
 	for name, at := range v.at {
@@ -66,7 +71,7 @@ func (t *term) rebuilt(g *generation) RebuildReport {
 		report.Parked += v.parked[name]
 	}
 	report.Halted = len(v.halted)
-	return report
+	return report, nil
 }
 
 // remember notes on the request which generation it became.
