@@ -206,6 +206,7 @@ func (a *API) Tail(ctx context.Context, in gqlmodel.AuditFilter, after *string) 
 	}
 	return live.Stream(ctx, a.Live, after, live.Source[gqlmodel.AuditTailEvent]{
 		Projection: "audit",
+		FromRows:   true,
 		Snapshot: func(_ context.Context, _ es.Position, cursor string) (*gqlmodel.AuditTailEvent, error) {
 			return &gqlmodel.AuditTailEvent{Cursor: cursor, Kind: gqlmodel.EventKindSnapshot}, nil
 		},

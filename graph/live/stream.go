@@ -5,9 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/uuid"
 
 	"tallyard/domain/es"
+	"tallyard/domain/fault"
 	"tallyard/graph/authn"
 	"tallyard/graph/relay"
 	"tallyard/graph/transport"
@@ -26,6 +28,11 @@ const maxReplays = 1
 type Source[T any] struct {
 	// Projection is the read model that a client would ask after an item.
 	Projection string
+	// FromRows: items are made from the read model's rows, not from the log. While
+	// the read model is behind there is nothing to make them from, and an event
+	// must not be passed over: the subscription ends instead, and resumes with
+	// its cursor.
+	FromRows bool
 	// Categories of streams that matter; empty: all.
 	Categories []string
 	// Snapshot makes the first item, the state at a position.
@@ -93,11 +100,22 @@ func (s *stream[T]) resume(ctx context.Context, after string) (resync bool, err 
 
 func (s *stream[T]) run(ctx context.Context, snapshot, resync bool) {
 	defer close(s.out)
-	err := s.items(ctx, snapshot, resync)
+	err := s.guarded(ctx, snapshot, resync)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
 	transport.End(ctx, err) // a CloseError closes the socket, anything else this subscription
+}
+
+// guarded turns a panic of what makes the items into the subscription's error:
+// the executor catches what fails in its own goroutines only.
+func (s *stream[T]) guarded(ctx context.Context, snapshot, resync bool) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = graphql.GetOperationContext(ctx).Recover(ctx, p)
+		}
+	}()
+	return s.items(ctx, snapshot, resync)
 }
 
 func (s *stream[T]) items(ctx context.Context, snapshot, resync bool) error {
@@ -106,7 +124,7 @@ func (s *stream[T]) items(ctx context.Context, snapshot, resync bool) error {
 	}
 	if snapshot {
 		s.cursor = s.sealed(s.feed.at, uuid.Nil)
-		s.ready(ctx, s.feed.at)
+		_ = s.ready(ctx, s.feed.at) // what is missing comes as events
 		first, err := s.src.Snapshot(s.context(ctx), s.feed.at, s.cursor)
 		if err != nil {
 			return err
@@ -184,21 +202,25 @@ func (s *stream[T]) event(ctx context.Context, env es.Envelope) error {
 	if env.Stream.Tenant != s.tenant || (len(s.src.Categories) > 0 && !slices.Contains(s.src.Categories, env.Stream.Category)) {
 		return nil
 	}
-	s.ready(ctx, env.Position)
+	if behind := s.ready(ctx, env.Position); behind != nil && s.src.FromRows {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fault.New(fault.Stale, fault.CodeStaleRead, "The read model is behind; subscribe again with the last cursor in a moment.")
+	}
 	cursor := s.sealed(env.Position, env.ID)
 	item, err := s.src.Item(s.context(ctx), env, cursor)
 	if err != nil || item == nil {
 		return err
 	}
-	s.cursor = cursor
-	return s.send(ctx, item)
+	return s.sendAt(ctx, item, cursor)
 }
 
 // ready waits until the read model shows what the client is about to hear of.
-func (s *stream[T]) ready(ctx context.Context, p es.Position) {
+func (s *stream[T]) ready(ctx context.Context, p es.Position) error {
 	ctx, cancel := context.WithTimeout(ctx, readModelPatience)
 	defer cancel()
-	_ = s.hub.Waiter.Await(ctx, p, s.src.Projection)
+	return s.hub.Waiter.Await(ctx, p, s.src.Projection)
 }
 
 func (s *stream[T]) context(ctx context.Context) context.Context {
@@ -210,6 +232,16 @@ func (s *stream[T]) context(ctx context.Context) context.Context {
 
 func (s *stream[T]) sealed(p es.Position, event uuid.UUID) string {
 	return s.hub.Sealer.LiveCursor(s.tenant, relay.Live{Position: p, Event: event, Store: s.hub.Store})
+}
+
+// sendAt sends an item with a cursor of its own. The stream's cursor moves only
+// then: who is closed before that resumes with this very item.
+func (s *stream[T]) sendAt(ctx context.Context, item *T, cursor string) error {
+	err := s.send(ctx, item)
+	if err == nil {
+		s.cursor = cursor
+	}
+	return err
 }
 
 // send hands an item to the transport, which is slow when its client is.

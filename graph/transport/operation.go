@@ -96,7 +96,8 @@ func operationFrom(ctx context.Context) *operation {
 // subscription ends otherwise than by closing its channel: with a [CloseError]
 // the whole socket is closed, after what is on its way was written; with any
 // other error the client gets an error message for this operation. The first
-// call counts.
+// call counts. With [CloseTooSlow] the socket stays open until the channel is
+// closed: what was taken from it lies before the cursor, so it is written first.
 func End(ctx context.Context, err error) {
 	if op := operationFrom(ctx); op != nil && err != nil {
 		op.end(err)
@@ -117,11 +118,12 @@ func (o *operation) end(err error) {
 		return // over HTTP the answer is still to be written
 	}
 	var end *CloseError
-	if errors.As(err, &end) {
+	switch {
+	case !errors.As(err, &end):
+		o.cancel()
+	case end.Code != CloseTooSlow:
 		o.close(end)
-		return
 	}
-	o.cancel()
 }
 
 func (o *operation) ended() error {

@@ -178,6 +178,7 @@ func (s *socket) stream(ctx context.Context, op *socketOperation, running *opera
 	var end *CloseError
 	switch {
 	case errors.As(err, &end):
+		s.shut(end)
 	case err != nil:
 		s.finish(op, errorFrame(op.id, gqlerror.List{s.h.present(ctx, err)}))
 	default:
