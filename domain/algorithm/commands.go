@@ -79,13 +79,13 @@ func decideEdit(g access.Grants, e edit) es.Decide[State] {
 			return nil, faults
 		}
 		set, was := between(v.Settings, after)
-		if err := mayEdit(v, set, e.copyFrom != uuid.Nil); err != nil {
+		if err := mayEdit(v, set, e.origin != nil); err != nil {
 			return nil, err
 		}
 		if set.Empty() && e.copyFrom == uuid.Nil {
 			return nil, nil
 		}
-		ev := VersionEdited{OfVersion: OfVersion{v.ID}, Set: set, Was: was, BasedOn: e.origin}
+		ev := VersionEdited{OfVersion: OfVersion{v.ID}, From: v.Status, Set: set, Was: was, BasedOn: e.origin}
 		if e.copyFrom != uuid.Nil {
 			ev.Copy = &Copy{Operation: e.operation, Artefact: e.copyFrom}
 		}
@@ -94,13 +94,13 @@ func decideEdit(g access.Grants, e edit) es.Decide[State] {
 }
 
 // mayEdit holds ALG-12: what can be edited depends on the state.
-func mayEdit(v Version, set Fields, copies bool) error {
+func mayEdit(v Version, set Fields, based bool) error {
 	switch v.Status {
 	case Created, CreateFailed, PublishFailed:
 		return nil
 	case Published:
 		set.Description = Fields{}.Description
-		if set.Empty() && !copies {
+		if set.Empty() && !based {
 			return nil
 		}
 		return fault.New(fault.State, fault.CodeInvalidState, "Of a published version only the description can be edited; make a new version for the rest.").With("state", string(v.Status))

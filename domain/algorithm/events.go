@@ -108,6 +108,7 @@ func (e VersionAdded) Changes() []es.Change {
 // the published files were copied.
 type VersionEdited struct {
 	OfVersion
+	From    Status  `json:"from"`
 	Set     Fields  `json:"set"`
 	Was     Fields  `json:"was"`
 	BasedOn *Origin `json:"basedOn,omitempty"`
@@ -115,15 +116,40 @@ type VersionEdited struct {
 }
 
 // Changes implements es.Event.
-func (e VersionEdited) Changes() []es.Change { return changes(e.Set, e.Was) }
+func (e VersionEdited) Changes() []es.Change {
+	list := changes(e.Set, e.Was)
+	if to := e.To(); to != e.From {
+		list = append(list, moved(e.From, to)...)
+	}
+	return list
+}
+
+// To is the state after the edit. Who gives another source to a version whose
+// copy failed needs the copy no more.
+func (e VersionEdited) To() Status {
+	switch {
+	case e.Copy != nil:
+		return Creating
+	case e.From == CreateFailed && e.Set.Source.Given:
+		return Created
+	}
+	return e.From
+}
 
 func (e VersionEdited) apply(v Version, _ es.Envelope) Version {
 	v.Settings = e.Set.Apply(v.Settings)
 	if e.BasedOn != nil {
 		v.BasedOn = e.BasedOn
 	}
-	if e.Copy != nil {
-		v.Status, v.Operation, v.Problem = Creating, e.Copy.Operation, ""
+	if to := e.To(); to != v.Status {
+		v.Status, v.Problem = to, ""
+	}
+	switch {
+	case e.Copy != nil:
+		v.Operation, v.Wanted = e.Copy.Operation, ""
+	case e.Set.Source.Given:
+		// The last operation was for other files: it can't be retried for these.
+		v.Operation = uuid.Nil
 	}
 	return v
 }
@@ -156,7 +182,11 @@ func (e PreparationFailed) apply(v Version, _ es.Envelope) Version {
 }
 
 // PreparationRetried starts the copy once more.
-type PreparationRetried struct{ OfVersion }
+type PreparationRetried struct {
+	OfVersion
+	// After is the attempt of the operation that the new one follows.
+	After int `json:"after"`
+}
 
 // Changes implements es.Event.
 func (PreparationRetried) Changes() []es.Change { return moved(CreateFailed, Creating) }
@@ -185,7 +215,10 @@ func (e PublicationStarted) apply(v Version, _ es.Envelope) Version {
 }
 
 // PublicationRetried starts the copy of a failed publication once more.
-type PublicationRetried struct{ OfVersion }
+type PublicationRetried struct {
+	OfVersion
+	After int `json:"after"` // as in PreparationRetried
+}
 
 // Changes implements es.Event.
 func (PublicationRetried) Changes() []es.Change { return moved(PublishFailed, Publishing) }
@@ -281,7 +314,8 @@ func (e DeletionFailed) apply(v Version, _ es.Envelope) Version {
 // DeletionRetried starts the removal of the files once more.
 type DeletionRetried struct {
 	OfVersion
-	From Status `json:"from"`
+	From  Status `json:"from"`
+	After int    `json:"after"` // as in PreparationRetried
 }
 
 // Changes implements es.Event.

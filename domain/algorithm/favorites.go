@@ -65,13 +65,14 @@ func (h *Handler) Favorite(ctx context.Context, cmd es.Command, algorithm uuid.U
 		if err != nil {
 			return Refs{}, err
 		}
-		if _, ok := s.Cut(g); !ok {
+		if _, ok := s.Cut(g); ok {
+			cmd.Project = s.Project
+		} else if like || !g.Active {
 			return Refs{}, access.Missing().At("id")
 		}
 		if !g.Writes() {
 			return Refs{}, access.ReadOnly()
 		}
-		cmd.Project = s.Project
 		_, err = es.Execute(ctx, h.Runtime, cmd, FavoritesAggregate, g.User, decideFavorite(algorithm, like))
 		return Refs{Algorithm: algorithm, At: -1}, err
 	})

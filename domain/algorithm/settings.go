@@ -76,6 +76,13 @@ func (f Fields) Apply(s Settings) Settings {
 	if f.Model.Given {
 		s.Model = f.Model.Value
 	}
+	// An empty list and none are the same, also in the log.
+	if len(s.Parameters) == 0 {
+		s.Parameters = nil
+	}
+	if len(s.Environment) == 0 {
+		s.Environment = nil
+	}
 	return s
 }
 

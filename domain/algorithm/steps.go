@@ -1,10 +1,11 @@
 package algorithm
 
 import (
+	"github.com/google/uuid"
+
+	"tallyard/domain/access"
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
-
-	"github.com/google/uuid"
 )
 
 // The functions of this file decide what follows when an operation on a
@@ -88,19 +89,27 @@ func decideDeletionFailed(id, operation uuid.UUID, problem string) es.Decide[Sta
 
 // decideRetry holds ALG-11: what failed is started once more, by the same
 // operation, which goes on where it was.
-func decideRetry(id, operation uuid.UUID, purpose Purpose) es.Decide[State] {
+//
+// It is a person's: whoever began may have lost the right to change the version
+// since then.
+func decideRetry(g access.Grants, id, operation uuid.UUID, after int, purpose Purpose) es.Decide[State] {
 	return func(s State) ([]es.Event, error) {
 		v, ok := s.Version(id)
 		if !ok || v.Operation != operation {
 			return nil, superseded()
 		}
+		if err := access.MustChange(g, s.Thing(v)); err != nil {
+			return nil, err
+		}
 		switch {
 		case purpose == Prepare && v.Status == CreateFailed:
-			return []es.Event{PreparationRetried{OfVersion{id}}}, nil
+			return []es.Event{PreparationRetried{OfVersion{id}, after}}, nil
 		case purpose == Publish && v.Status == PublishFailed:
-			return []es.Event{PublicationRetried{OfVersion{id}}}, nil
-		case purpose == Remove && !v.Status.Transitional():
-			return []es.Event{DeletionRetried{OfVersion{id}, v.Status}}, nil
+			return []es.Event{PublicationRetried{OfVersion{id}, after}}, nil
+		case purpose == Remove && len(v.Uses) > 0:
+			return nil, inUse(v) // it was put to use after the deletion failed
+		case purpose == Remove && !v.Status.Transitional() && v.Status != ApprovalPending:
+			return []es.Event{DeletionRetried{OfVersion{id}, v.Status, after}}, nil
 		case purpose.during() == v.Status:
 			return nil, nil // begun already
 		}

@@ -54,9 +54,14 @@ func (h *Handler) Cancelled(ctx context.Context, cmd es.Command, p Purpose, st S
 }
 
 // Retry moves a version back to where its operation goes on (ALG-11). It is
-// asked for by a person, through operations, and runs inside their command.
-func (h *Handler) Retry(ctx context.Context, cmd es.Command, p Purpose, ref VersionRef, operation uuid.UUID) error {
-	return h.step(ctx, cmd, Step{VersionRef: ref}, decideRetry(ref.Version, operation, p))
+// asked for by a person, through operations, and runs inside their command;
+// after is the operation's attempt that is to be followed by another one.
+func (h *Handler) Retry(ctx context.Context, cmd es.Command, p Purpose, ref VersionRef, operation uuid.UUID, after int) error {
+	g, err := h.Access.Grants(ctx, cmd.Tenant, cmd.Actor.User)
+	if err != nil {
+		return err
+	}
+	return h.step(ctx, cmd, Step{VersionRef: ref}, decideRetry(g, ref.Version, operation, after, p))
 }
 
 func (h *Handler) step(ctx context.Context, cmd es.Command, st Step, decide es.Decide[State]) error {

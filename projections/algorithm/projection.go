@@ -79,9 +79,14 @@ func onEdited(w *runner.Writer, e es.Envelope) error {
 	ev := e.Event.(algorithm.VersionEdited)
 	w.Exec(`UPDATE {g}.algorithm_versions SET settings = settings || $2::jsonb, based_on = COALESCE($3, based_on) WHERE id = $1`,
 		ev.Version, es.ValueOf(ev.Set), es.ValueOf(ev.BasedOn))
-	if ev.Copy != nil {
-		w.Exec(`UPDATE {g}.algorithm_versions SET status = $2, problem = '', operation = $3 WHERE id = $1`,
-			ev.Version, string(algorithm.Creating), ev.Copy.Operation)
+	if to := ev.To(); to != ev.From {
+		w.Exec(`UPDATE {g}.algorithm_versions SET status = $2, problem = '' WHERE id = $1`, ev.Version, string(to))
+	}
+	switch {
+	case ev.Copy != nil:
+		w.Exec(`UPDATE {g}.algorithm_versions SET operation = $2, wanted = NULL WHERE id = $1`, ev.Version, ev.Copy.Operation)
+	case ev.Set.Source.Given:
+		w.Exec(`UPDATE {g}.algorithm_versions SET operation = NULL WHERE id = $1`, ev.Version)
 	}
 	return touchVersion(w, e, ev.Version)
 }

@@ -53,10 +53,20 @@ func (f *Flow) onAdded(ctx context.Context, e es.Envelope) error {
 
 func (f *Flow) onEdited(ctx context.Context, e es.Envelope) error {
 	ev := e.Event.(algorithm.VersionEdited)
-	if ev.Copy == nil || ev.Set.Source.Value == nil {
+	if ev.Copy == nil {
 		return nil
 	}
-	return f.copyIn(ctx, e, operation.EditAlgorithm, ev.Version, *ev.Set.Source.Value, *ev.Copy)
+	// Not from the event: an edit that copies to the same place as before does
+	// not change the source. Until the copy ended nobody else changes it.
+	s, err := f.state(ctx, e)
+	if err != nil {
+		return err
+	}
+	v, ok := s.Version(ev.Version)
+	if !ok || v.Operation != ev.Copy.Operation {
+		return nil
+	}
+	return f.copyIn(ctx, e, operation.EditAlgorithm, ev.Version, v.Settings.Source, *ev.Copy)
 }
 
 func (f *Flow) copyIn(ctx context.Context, e es.Envelope, kind operation.Kind, version uuid.UUID, src algorithm.Source, c algorithm.Copy) error {
@@ -134,6 +144,12 @@ func (f *Flow) ended(ctx context.Context, e es.Envelope, action string, carryOn 
 	if !mine {
 		return nil
 	}
+	// When it was retried before this came about, the version waits for the new
+	// attempt already; the end of an older one is not its end.
+	then, err := es.LoadRevision(ctx, f.Runtime, operation.Aggregate, e.Meta.Tenant, op.ID, e.Revision)
+	if err != nil || then.State.Attempt != op.Attempt {
+		return err
+	}
 	cmd := es.Caused(Name, action, e)
 	cmd.Project = op.Project
 	st := algorithm.Step{VersionRef: ref(op), Operation: op.ID, By: op.Owner}
@@ -149,18 +165,24 @@ func (f *Flow) onRetried(ctx context.Context, e es.Envelope) error {
 		return err
 	}
 	v, ok := s.Version(e.Subject().ID)
-	if !ok || !v.Status.Transitional() {
+	if !ok || v.Operation == uuid.Nil {
 		return nil
 	}
-	op, err := f.Operations.Load(ctx, e.Meta.Tenant, v.Operation)
-	if err != nil || (op.Status != operation.Failed && op.Status != operation.Cancelled) {
-		return err
-	}
-	if op.Ended.After(e.Meta.Time) {
-		return nil // a later attempt ended: its own event carries the version on
-	}
-	_, err = f.Operations.Requeue(ctx, es.Caused(Name, "requeueOperation", e), v.Operation, op.Attempt)
+	_, err = f.Operations.Requeue(ctx, es.Caused(Name, "requeueOperation", e), v.Operation, after(e.Event))
 	return err
+}
+
+// after is the attempt that a retry is to follow; a later one is left alone.
+func after(e es.Event) int {
+	switch ev := e.(type) {
+	case algorithm.PreparationRetried:
+		return ev.After
+	case algorithm.PublicationRetried:
+		return ev.After
+	case algorithm.DeletionRetried:
+		return ev.After
+	}
+	return -1
 }
 
 func (f *Flow) state(ctx context.Context, e es.Envelope) (algorithm.State, error) {
@@ -179,7 +201,7 @@ func (f *Flow) Retry(ctx context.Context, cmd es.Command, op operation.State) er
 		return fault.New(fault.State, fault.CodeInvalidState, "What this was done for is gone; there is nothing left to retry.")
 	}
 	cmd.Project = op.Project
-	return f.Algorithms.Retry(ctx, cmd, purpose, ref(op), op.ID)
+	return f.Algorithms.Retry(ctx, cmd, purpose, ref(op), op.ID, op.Attempt)
 }
 
 func ref(op operation.State) algorithm.VersionRef {
