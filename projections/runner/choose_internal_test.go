@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"tallyard/domain/es"
 )
@@ -85,5 +86,24 @@ func TestInsertsAreGathered(t *testing.T) {
 	w.reset()
 	if !w.empty() {
 		t.Fatal("not empty after reset")
+	}
+}
+
+// TestIDsAreSentAsTheyAre and the caller's arguments stay what they were.
+func TestIDsAreSentAsTheyAre(t *testing.T) {
+	w := &Writer{texts: newTexts("gen_7")}
+	id := uuid.New()
+	args := []any{id, "x"}
+	w.Exec("SELECT $1, $2", args...)
+	w.Insert("a", "x, y", args...)
+	w.Insert("a", "x, y", args...)
+	w.seal()
+	if _, ok := args[0].(uuid.UUID); !ok {
+		t.Fatalf("the caller's argument became %T", args[0])
+	}
+	for _, s := range w.queue {
+		if got, ok := s.args[0].(pgtype.UUID); !ok || got.Bytes != id || !got.Valid {
+			t.Fatalf("%s is sent %T %v", s.sql, s.args[0], s.args[0])
+		}
 	}
 }

@@ -79,7 +79,7 @@ func (f *faults) check(projection string, env es.Envelope) error {
 
 // projections are a table with a row per thing and one with a row per event.
 func projections(f *faults) []runner.Projection {
-	id := func(env es.Envelope) string { return env.Stream.Key }
+	id := func(env es.Envelope) uuid.UUID { return env.Root().ID }
 	return []runner.Projection{
 		{
 			Name: "things", Version: 1,
@@ -108,7 +108,7 @@ func projections(f *faults) []runner.Projection {
 			Every: func(w *runner.Writer, env es.Envelope) error {
 				w.Insert("entries", "event, stream, revision, name, at", env.ID, env.Stream.String(), int64(env.Revision), env.Name, env.Meta.Time)
 				w.Insert("entry_fields", "event, field", env.ID, "a")
-				w.Insert("entry_fields", "event, field", env.ID, "b")
+				w.Insert("entry_fields", "event, field", env.ID, env.ID) // an id as text
 				return f.check("entries", env)
 			},
 		},
