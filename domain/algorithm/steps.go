@@ -95,7 +95,7 @@ func decideDeletionFailed(id, operation uuid.UUID, problem string) es.Decide[Sta
 func decideRetry(g access.Grants, id, operation uuid.UUID, after int, purpose Purpose) es.Decide[State] {
 	return func(s State) ([]es.Event, error) {
 		v, ok := s.Version(id)
-		if !ok || v.Operation != operation {
+		if !ok || operation == uuid.Nil || v.Operation != operation {
 			return nil, superseded()
 		}
 		if err := access.MustChange(g, s.Thing(v)); err != nil {

@@ -1,0 +1,66 @@
+package access
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+
+	"tallyard/domain/fault"
+)
+
+func TestRules(t *testing.T) {
+	tenant, project, other, owner, me := uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New()
+	grants := func(active bool, in uuid.UUID, roles ...Role) Grants {
+		g := Grants{Tenant: tenant, User: me, Active: active, Roles: roles, Projects: map[uuid.UUID]Role{}}
+		if in != uuid.Nil {
+			g.Projects[in] = Member
+		}
+		return g
+	}
+	for name, c := range map[string]struct {
+		g     Grants
+		sees  [3]bool // PRIVATE, GROUP, GLOBAL of somebody else's
+		edits string  // the code that an edit of a GLOBAL one is refused with
+		works string  // and work in the project
+	}{
+		"ALG-05_a_member_of_the_group":    {grants(true, project), [3]bool{false, true, true}, "FORBIDDEN", ""},
+		"ALG-05_a_member_of_another":      {grants(true, other), [3]bool{false, false, true}, "FORBIDDEN", "NOT_FOUND"},
+		"TEN-02_a_tenant_admin":           {grants(true, uuid.Nil, TenantAdmin), [3]bool{true, true, true}, "", ""},
+		"TEN-02_an_auditor":               {grants(true, project, Auditor), [3]bool{true, true, true}, "FORBIDDEN", "FORBIDDEN"},
+		"TEN-02_auditor_and_admin":        {grants(true, project, Auditor, TenantAdmin), [3]bool{true, true, true}, "FORBIDDEN", "FORBIDDEN"},
+		"TEN-02_an_operator_sees_no_more": {grants(true, uuid.Nil, Operator), [3]bool{false, false, true}, "FORBIDDEN", "NOT_FOUND"},
+		"TEN-07_suspended":                {grants(false, project, TenantAdmin), [3]bool{}, "NOT_FOUND", "NOT_FOUND"},
+		"TEN-01_admin_of_another_tenant":  {Grants{Tenant: other, User: me, Active: true, Roles: []Role{TenantAdmin}}, [3]bool{}, "NOT_FOUND", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i, v := range []Visibility{Private, Group, Global} {
+				if got := c.g.Sees(Thing{tenant, project, owner, v}); got != c.sees[i] {
+					t.Errorf("sees %s: %v", v, got)
+				}
+			}
+			if got := code(MustChange(c.g, Thing{tenant, project, owner, Global})); got != c.edits {
+				t.Errorf("edits: %q, want %q", got, c.edits)
+			}
+			if c.g.Tenant == tenant {
+				if got := code(MustWorkIn(c.g, project)); got != c.works {
+					t.Errorf("works: %q, want %q", got, c.works)
+				}
+			}
+		})
+	}
+	mine := Thing{tenant, project, me, Private}
+	if g := grants(true, uuid.Nil); !g.Sees(mine) || !g.Changes(mine) {
+		t.Error("the owner is kept from their own")
+	}
+	if g := grants(false, uuid.Nil); g.Sees(mine) || g.Changes(mine) || g.ProjectIDs() != nil || g.In(project) || g.Administers(project) {
+		t.Error("TEN-07 who is suspended keeps rights")
+	}
+}
+
+func code(err error) string {
+	faults, ok := fault.All(err)
+	if !ok {
+		return ""
+	}
+	return string(faults[0].Code)
+}
