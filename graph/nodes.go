@@ -10,6 +10,7 @@ import (
 	"tallyard/domain/fault"
 	"tallyard/graph/algorithm"
 	"tallyard/graph/audit"
+	"tallyard/graph/authn"
 	"tallyard/graph/gqlmodel"
 	"tallyard/graph/loader"
 	"tallyard/graph/operation"
@@ -96,11 +97,30 @@ func (f *Finder) Ref(ctx context.Context, r es.Ref) (gqlmodel.Node, error) {
 // context, so that each question has loaders of its own: what was seen a moment
 // ago may be out of view now.
 func (f *Finder) Sees(ctx context.Context, id relay.ID) (bool, error) {
-	n, err := f.byID(loader.Queries{
+	n, err := f.byID(f.fresh(ctx), id)
+	return n != nil, err
+}
+
+// SeesInside implements audit.Things: others than its owner see those versions
+// of an algorithm only that were published to them.
+func (f *Finder) SeesInside(ctx context.Context, id relay.ID) (bool, error) {
+	if id.Kind != relay.Algorithm {
+		return true, nil
+	}
+	v, err := authn.Must(ctx)
+	if err != nil {
+		return false, err
+	}
+	m, err := f.Algorithms.ByID(f.fresh(ctx), id.UUID)
+	return m != nil && (m.Folded.Owner == v.User() || v.Grants.ReadsAll()), err
+}
+
+// fresh gives a question loaders of its own.
+func (f *Finder) fresh(ctx context.Context) context.Context {
+	return loader.Queries{
 		Algorithms: f.Algorithms.Queries, Operations: f.Operations.Queries, People: f.People.Queries,
 		Audit: f.Audit.Queries, Storage: f.Storage.Queries, Progress: f.Operations.Progress,
-	}.With(ctx), id)
-	return n != nil, err
+	}.With(ctx)
 }
 
 // byID finds a thing by its kind; kinds that are no things of the schema are

@@ -24,6 +24,9 @@ import (
 // Things tells whether the viewer of a context sees something.
 type Things interface {
 	Sees(ctx context.Context, id relay.ID) (bool, error)
+	// SeesInside tells whether the viewer also sees all that is inside of what
+	// they see, such as every version of an algorithm.
+	SeesInside(ctx context.Context, id relay.ID) (bool, error)
 }
 
 // API serves the schema of the audit.
@@ -62,7 +65,8 @@ func (a *API) List(ctx context.Context, in *gqlmodel.AuditFilter, orderBy *gqlmo
 		return nil, err
 	}
 	c := &gqlmodel.AuditEntryConnection{Count: func(ctx context.Context) (int, error) { return a.Queries.Count(ctx, f) }}
-	c.Edges, c.Nodes, c.PageInfo = relay.Connection(list, args, rows, proj.Entry.Key, a.show,
+	c.Edges, c.Nodes, c.PageInfo = relay.Connection(list, args, rows, proj.Entry.Key,
+		func(e proj.Entry) *gqlmodel.AuditEntry { return a.show(e, f.Outside) },
 		func(cursor string, n *gqlmodel.AuditEntry) *gqlmodel.AuditEntryEdge {
 			return &gqlmodel.AuditEntryEdge{Cursor: cursor, Node: n}
 		})
@@ -93,23 +97,33 @@ func (a *API) ByID(ctx context.Context, id uuid.UUID) (*gqlmodel.AuditEntry, err
 	if !ok {
 		return nil, nil
 	}
-	if may, err := a.may(ctx, v, e.Actor.User, e.Subject); err != nil || !may {
+	may, outside, err := a.may(ctx, v, e.Actor.User, e.Subject)
+	if err != nil || !may {
 		return nil, err
 	}
-	return a.show(e), nil
+	return a.show(e, outside), nil
 }
 
-// may tells whether the viewer may read what an actor did to a thing (AUD-02).
-func (a *API) may(ctx context.Context, v authn.Viewer, actor uuid.UUID, subject es.Ref) (bool, error) {
+// may tells whether the viewer may read what an actor did to a thing (AUD-02),
+// and whether only what is about the thing itself.
+func (a *API) may(ctx context.Context, v authn.Viewer, actor uuid.UUID, subject es.Ref) (may, outside bool, err error) {
 	if v.Grants.ReadsAudit() || actor == v.User() {
-		return true, nil
+		return true, false, nil
 	}
 	id := relay.OfRef(subject)
 	if id == nil {
-		return false, nil
+		return false, false, nil
 	}
 	parsed, _ := relay.Parse(*id)
-	return a.Things.Sees(ctx, parsed)
+	return a.sees(ctx, parsed)
+}
+
+func (a *API) sees(ctx context.Context, id relay.ID) (sees, outside bool, err error) {
+	if sees, err = a.Things.Sees(ctx, id); err != nil || !sees {
+		return false, false, err
+	}
+	inside, err := a.Things.SeesInside(ctx, id)
+	return err == nil, !inside, err
 }
 
 // filter reads the filter and refuses one that would show what the viewer may
@@ -147,8 +161,9 @@ func (a *API) filter(ctx context.Context, v authn.Viewer, in *gqlmodel.AuditFilt
 		return f, nil
 	}
 	if subject.UUID != uuid.Nil {
-		sees, err := a.Things.Sees(ctx, subject)
+		sees, outside, err := a.sees(ctx, subject)
 		if err != nil || sees {
+			f.Outside = outside
 			return f, err
 		}
 		return f, access.Missing().At("filter", "subjectId")
@@ -168,7 +183,10 @@ func (a *API) idOf(textID *string, field string, kind relay.Kind, faults *fault.
 	return id
 }
 
-func (a *API) show(e proj.Entry) *gqlmodel.AuditEntry {
+func (a *API) show(e proj.Entry, outside bool) *gqlmodel.AuditEntry {
+	if outside && e.Mixed() {
+		e.Changes = nil
+	}
 	m := &gqlmodel.AuditEntry{
 		ID: relay.Of(relay.AuditEntry, e.ID), At: e.At, Actor: history.Actor(e.Actor), Action: e.Action,
 		Subject: &gqlmodel.AuditSubject{Kind: e.Subject.Kind, ID: relay.OfRef(e.Subject), Ref: e.Subject},
@@ -240,5 +258,5 @@ func (a *API) line(ctx context.Context, in gqlmodel.AuditFilter, env es.Envelope
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return &gqlmodel.AuditTailEvent{Cursor: cursor, Kind: gqlmodel.EventKindCreated, AuditEntry: a.show(found[0])}, nil
+	return &gqlmodel.AuditTailEvent{Cursor: cursor, Kind: gqlmodel.EventKindCreated, AuditEntry: a.show(found[0], f.Outside)}, nil
 }

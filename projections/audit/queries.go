@@ -48,8 +48,11 @@ func (e Entry) Key() page.Key {
 
 // Filter cuts the audit.
 type Filter struct {
-	Tenant   uuid.UUID
-	Subject  uuid.UUID // entries about it or about something inside it
+	Tenant  uuid.UUID
+	Subject uuid.UUID // entries about it or about something inside it
+	// Outside is for who sees the subject but not all that is inside it: only
+	// entries about the subject itself, and no search in what else they tell.
+	Outside  bool
 	Actor    uuid.UUID
 	Project  uuid.UUID
 	Actions  []string
@@ -115,6 +118,14 @@ func (q Queries) by(ctx context.Context, column string, tenant uuid.UUID, ids []
 	return m, err
 }
 
+// Mixed tells whether the entry's changes come from several events, which may be
+// about something inside the subject: an algorithm is made together with its
+// first version. They are not for who sees the subject from outside only.
+func (e Entry) Mixed() bool { return len(e.Events) > 1 }
+
+// ofOneEvent is the opposite of Mixed.
+const ofOneEvent = "jsonb_array_length(t.events) = 1"
+
 func (f Filter) where() (string, []any) {
 	args := []any{f.Tenant}
 	conds := []string{"t.tenant = $1"}
@@ -122,7 +133,10 @@ func (f Filter) where() (string, []any) {
 		args = append(args, v)
 		conds = append(conds, fmt.Sprintf(cond, len(args)))
 	}
-	if f.Subject != uuid.Nil {
+	switch {
+	case f.Subject != uuid.Nil && f.Outside:
+		add("t.subject = $%d", f.Subject)
+	case f.Subject != uuid.Nil:
 		add("(t.subject = $%[1]d OR t.subject_parent = $%[1]d)", f.Subject)
 	}
 	if f.Actor != uuid.Nil {
@@ -152,7 +166,11 @@ func (f Filter) where() (string, []any) {
 	}
 	if f.Search != "" {
 		pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(f.Search) + "%"
-		add("(t.action ILIKE $%[1]d OR t.reason ILIKE $%[1]d OR t.changes::text ILIKE $%[1]d OR t.faults::text ILIKE $%[1]d)", pattern)
+		changes := "t.changes::text ILIKE $%[1]d"
+		if f.Outside {
+			changes += " AND " + ofOneEvent
+		}
+		add("(t.action ILIKE $%[1]d OR t.reason ILIKE $%[1]d OR "+changes+" OR t.faults::text ILIKE $%[1]d)", pattern)
 	}
 	return strings.Join(conds, " AND "), args
 }
