@@ -11,8 +11,10 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"tallyard/domain/es"
 	"tallyard/domain/fault"
 	"tallyard/graph/gqlmodel"
+	"tallyard/projections/runner"
 )
 
 // mendable kinds are what the caller can mend; a mutation answers them as user errors.
@@ -54,6 +56,17 @@ func UserError(f *fault.Fault) *gqlmodel.UserError {
 // masked is all that clients see of faults of the platform.
 const masked = "Something went wrong on our side. Give the request id to whoever runs this."
 
+// awayFault is what clients see while a store is away. A command may have been
+// carried out all the same: its key tells.
+var awayFault = fault.New(fault.Unavailable, fault.CodeUnavailable,
+	"A part of the platform can't be reached; try again in a moment, a command with the same idempotency key.")
+
+// unavailable tells whether an error passes by itself: a store is away, or the
+// read model is still being built.
+func unavailable(err error) bool {
+	return errors.Is(err, es.ErrUnavailable) || errors.Is(err, runner.ErrNotReady)
+}
+
 // Presenter shows faults with their codes and masks everything else, which is
 // logged with the request's id.
 func Presenter(logger *slog.Logger, requestID func(context.Context) string) func(context.Context, error) *gqlerror.Error {
@@ -63,7 +76,13 @@ func Presenter(logger *slog.Logger, requestID func(context.Context) string) func
 		if errors.As(err, &own) {
 			out.Path, out.Locations = own.Path, own.Locations
 		}
-		if faults, ok := fault.All(err); ok {
+		faults, ok := fault.All(err)
+		if !ok && unavailable(err) {
+			logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelWarn, "a part that is needed can't be reached",
+				slog.String("requestId", requestID(ctx)), slog.String("path", out.Path.String()), slog.Any("error", err))
+			faults, ok = []*fault.Fault{awayFault}, true
+		}
+		if ok {
 			f := faults[0]
 			out.Message, out.Extensions = f.Message, map[string]any{"code": string(f.Code)}
 			if len(f.Field) > 0 {
