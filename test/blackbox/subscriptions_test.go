@@ -1,0 +1,269 @@
+package blackbox_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const watchAlgorithm = `subscription($id: ID!, $after: String) { algorithmEvents(filter: {algorithmId: $id}, after: $after) { cursor kind
+	change { event } algorithm { id } algorithmVersion { description } } }`
+
+// TestResume writes while a subscriber comes and goes, also over a restart of
+// the program, and wants every change once and in its order.
+func TestResume(t *testing.T) {
+	p := own(t)
+	w := worldOf(t, p)
+	algorithm, version := w.create(w.command(unique("live")))
+	edit := func(i int) { w.owner.do("updateAlgorithmVersion", vars{"id": version, "description": fmt.Sprint(i)}) }
+	live := w.owner.subscribe(watchAlgorithm, vars{"id": algorithm})
+	snapshot := live.next()
+	t.Run("LIV-02_the_snapshot_comes_first", func(t *testing.T) {
+		if snapshot.str("kind") != "SNAPSHOT" || snapshot.str("cursor") == "" || snapshot.str("algorithm.id") != algorithm || snapshot.at("change").v != nil {
+			t.Errorf("%s", snapshot)
+		}
+	})
+	var got []string
+	cursor := snapshot.str("cursor")
+	follow := func(n int) {
+		t.Helper()
+		for len(got) < n {
+			item := live.next()
+			if item.str("kind") == "SNAPSHOT" {
+				t.Fatalf("a snapshot in the middle: %s", item)
+			}
+			got, cursor = append(got, item.str("algorithmVersion.description")), item.str("cursor")
+		}
+	}
+	want := func(n int) (list []string) {
+		for i := range n {
+			list = append(list, fmt.Sprint(i))
+		}
+		return list
+	}
+	for i := range 10 {
+		edit(i)
+	}
+	follow(10)
+	t.Run("LIV-02_resume_misses_nothing_and_repeats_nothing", func(t *testing.T) {
+		live.t = t
+		_ = live.conn.CloseNow() // the connection breaks
+		for i := 10; i < 20; i++ {
+			edit(i)
+		}
+		live = w.owner.subscribe(watchAlgorithm, vars{"id": algorithm, "after": cursor})
+		follow(15)
+		_ = live.conn.CloseNow()
+		live = w.owner.subscribe(watchAlgorithm, vars{"id": algorithm, "after": cursor})
+		edit(20)
+		follow(21)
+		if !slices.Equal(got, want(21)) {
+			t.Errorf("%v", got)
+		}
+	})
+	t.Run("LIV-02_resume_over_a_restart", func(t *testing.T) {
+		edit(21) // on its way while the program stops
+		began := time.Now()
+		if err := p.stop(); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("stopped in %s with a subscriber", time.Since(began))
+		for item := range live.items {
+			got, cursor = append(got, item.str("algorithmVersion.description")), item.str("cursor")
+		}
+		if end := <-live.ended; end.code != 1001 && end.code != 1012 {
+			t.Errorf("the stop closes with %d %q", end.code, end.reason)
+		}
+		if err := p.start(); err != nil {
+			t.Fatal(err)
+		}
+		for i := 22; i < 25; i++ {
+			edit(i)
+		}
+		live = w.owner.subscribe(watchAlgorithm, vars{"id": algorithm, "after": cursor})
+		follow(25)
+		if !slices.Equal(got, want(25)) {
+			t.Errorf("%v", got)
+		}
+	})
+	t.Run("LIV-02_a_cursor_of_no_use", func(t *testing.T) {
+		bad := w.owner.subscribe(watchAlgorithm, vars{"id": algorithm, "after": "nonsense"})
+		if end := bad.end(patience); end.errors.str("0.extensions.code") != "CURSOR_INVALID" {
+			t.Errorf("%+v", end)
+		}
+	})
+}
+
+// within is how soon rights that are taken away end subscriptions (TEN-07).
+const within = 5 * time.Second
+
+func TestRightsOfSubscribers(t *testing.T) {
+	w := newWorld(t)
+	algorithm, version := w.create(w.command(unique("right")))
+	w.publish(version, "GROUP")
+	t.Run("TEN-07_suspension_ends_them", func(t *testing.T) {
+		who, id := w.person("susp", "MEMBER")
+		live := who.subscribe(watchAlgorithm, vars{"id": algorithm})
+		live.next()
+		began := time.Now()
+		w.admin.do("suspendUser", vars{"userId": id, "reason": "test"})
+		end := live.end(within)
+		t.Logf("closed with %d %q after %s", end.code, end.reason, time.Since(began))
+		if end.code != 4403 {
+			t.Errorf("closed with %d %q", end.code, end.reason)
+		}
+		if r := who.send(`{ me { user { id } } }`, nil); r.code() != "UNAUTHENTICATED" {
+			t.Errorf("%s", r.body)
+		}
+		w.admin.do("reinstateUser", vars{"userId": id, "reason": "test"})
+		who.subscribe(watchAlgorithm, vars{"id": algorithm}).next()
+	})
+	t.Run("TEN-07_a_revoked_token_ends_them", func(t *testing.T) {
+		made := w.peer.do("createApiToken", vars{"expiresAt": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)})
+		live := client{t, w.p, made.str("token")}.subscribe(watchAlgorithm, vars{"id": algorithm})
+		live.next()
+		w.peer.do("revokeApiToken", vars{"tokenId": made.str("tokenId")})
+		if end := live.end(within); end.code != 4403 {
+			t.Errorf("closed with %d %q", end.code, end.reason)
+		}
+		if r := (client{t, w.p, made.str("token")}).send(`{ me { user { id } } }`, nil); r.code() != "UNAUTHENTICATED" {
+			t.Errorf("%s", r.body)
+		}
+	})
+	t.Run("TEN-06_an_expired_token_ends_them", func(t *testing.T) {
+		made := w.peer.do("createApiToken", vars{"expiresAt": time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano)})
+		live := client{t, w.p, made.str("token")}.subscribe(watchAlgorithm, vars{"id": algorithm})
+		live.next()
+		if end := live.end(2*time.Second + within); end.code != 4403 {
+			t.Errorf("closed with %d %q", end.code, end.reason)
+		}
+	})
+	t.Run("LIV-03_a_role_taken_away_cuts_what_is_seen", func(t *testing.T) {
+		who, id := w.person("role", "MEMBER")
+		one := who.subscribe(watchAlgorithm, vars{"id": algorithm})
+		all := who.subscribe(`subscription { algorithmEvents(filter: {scope: ALL}) { kind algorithm { id name } } }`, nil)
+		one.next()
+		all.next()
+		w.admin.do("revokeRole", vars{"userId": id, "role": "MEMBER", "projectId": w.project, "reason": "test"})
+		w.owner.do("updateAlgorithmVersion", vars{"id": version, "description": "after the role is gone"})
+		mark := unique("mark")
+		_, public := w.create(w.command(mark))
+		w.publish(public, "GLOBAL")
+		items := all.until(mark, func(v value) bool { return v.str("algorithm.name") == mark })
+		for _, item := range items[:len(items)-1] {
+			if item.str("algorithm.id") == algorithm && item.str("kind") != "REMOVED" {
+				t.Errorf("the list tells of it: %s", item)
+			}
+		}
+		// What comes of the one thing is at most that it went out of view.
+		one.t = t
+		select {
+		case item := <-one.items:
+			if strings.Contains(item.String(), "after the role is gone") || item.v != nil && item.str("kind") != "REMOVED" {
+				t.Errorf("the thing tells of itself: %s", item)
+			}
+		case <-one.ended:
+		case <-time.After(within):
+			t.Error("a subscription of what is seen no more goes on in silence")
+		}
+	})
+}
+
+func TestOperationEvents(t *testing.T) {
+	w := newWorld(t)
+	w.owner.upload("bulk/train.py", script)
+	for i := range 8 {
+		w.owner.upload(fmt.Sprintf("bulk/blob%d", i), strings.Repeat("x", 8<<20))
+	}
+	_, version := w.create(with(w.input(unique("op")), vars{"source": vars{"script": vars{"directory": "bulk", "script": "train.py"}}}))
+	live := w.owner.subscribe(`subscription($id: ID!) { operationEvents(filter: {subjectId: $id}) { cursor kind change { event } operation { state doneBytes totalBytes } } }`, vars{"id": version})
+	foreign := w.peer.subscribe(`subscription { operationEvents(filter: {all: true}) { kind operation { id } operations { id } } }`, nil)
+	foreign.next()
+	live.next()
+	w.owner.do("publishAlgorithmVersion", vars{"id": version, "visibility": "GROUP"})
+	items := live.until("SUCCEEDED", func(v value) bool { return v.str("operation.state") == "SUCCEEDED" })
+	t.Run("OPS-01_states_in_order_and_progress_that_grows", func(t *testing.T) {
+		var states []string
+		var done int64
+		progress := 0
+		for _, item := range items {
+			if item.str("kind") != "PROGRESS" {
+				states = append(states, item.str("operation.state"))
+				continue
+			}
+			progress++
+			var now int64
+			if _, err := fmt.Sscan(item.str("operation.doneBytes"), &now); err != nil || now < done {
+				t.Errorf("progress goes back: %s", item)
+			}
+			done = now
+		}
+		t.Logf("states %v, %d items of progress, %d bytes", states, progress, done)
+		if !slices.Equal(states, []string{"QUEUED", "RUNNING", "SUCCEEDED"}) {
+			t.Errorf("%v", states)
+		}
+		if last := items[len(items)-1]; last.str("operation.doneBytes") == "" || last.str("operation.doneBytes") != last.str("operation.totalBytes") {
+			t.Errorf("%s", last)
+		}
+	})
+	t.Run("LIV-03_others_see_nothing_of_it", func(t *testing.T) {
+		w.peer.upload("own/train.py", script)
+		own := w.peer.do("createAlgorithm", with(w.input(unique("op")), vars{"source": vars{"script": vars{"directory": "own", "script": "train.py"}}})).str("algorithmVersion.id")
+		w.peer.do("publishAlgorithmVersion", vars{"id": own, "visibility": "PRIVATE"})
+		w.peer.reaches(own, "PUBLISHED")
+		mine := w.peer.operationOf(own).str("id")
+		for _, item := range foreign.until("one's own", func(v value) bool { return v.str("operation.id") == mine }) {
+			if item.str("operation.id") != mine {
+				t.Errorf("%s", item)
+			}
+		}
+	})
+}
+
+func TestAuditTail(t *testing.T) {
+	w := newWorld(t)
+	auditor, _ := w.person("auditor", "AUDITOR")
+	document := `subscription($p: ID!, $after: String) { auditTail(filter: {projectId: $p}, after: $after) { cursor kind auditEntry { action outcome reason } } }`
+	live := auditor.subscribe(document, vars{"p": w.project})
+	if first := live.next(); first.str("kind") != "SNAPSHOT" {
+		t.Errorf("%s", first)
+	}
+	_, version := w.create(w.command(unique("tail")))
+	edit := func(i int) {
+		w.owner.do("updateAlgorithmVersion", vars{"id": version, "description": fmt.Sprint(i), "reason": fmt.Sprint(i)})
+	}
+	var got []string
+	read := func(live *watch, n int) (cursor string) {
+		for len(got) < n {
+			item := live.next()
+			if item.str("auditEntry.action") == "updateAlgorithmVersion" {
+				got = append(got, item.str("auditEntry.reason"))
+			}
+			cursor = item.str("cursor")
+		}
+		return cursor
+	}
+	t.Run("LIV-04_no_line_is_left_out", func(t *testing.T) {
+		for i := range 30 {
+			edit(i)
+		}
+		cursor := read(live, 15)
+		_ = live.conn.CloseNow()
+		edit(30)
+		read(auditor.subscribe(document, vars{"p": w.project, "after": cursor}), 31)
+		for i, reason := range got {
+			if reason != fmt.Sprint(i) {
+				t.Fatalf("%v", got)
+			}
+		}
+	})
+	t.Run("AUD-02_the_tail_is_for_who_may_read_it", func(t *testing.T) {
+		for _, c := range []client{w.owner, as(t, "oscar")} {
+			if end := c.subscribe(document, vars{"p": w.project}).end(patience); end.errors.str("0.extensions.code") != "FORBIDDEN" {
+				t.Errorf("%s: %+v", c.token, end)
+			}
+		}
+	})
+}
