@@ -36,6 +36,8 @@ type Hub struct {
 	// Store is the identity of the log, part of every cursor.
 	Store uuid.UUID
 
+	keep int // how many events are kept; 0: keptEvents
+
 	mu     sync.Mutex
 	from   es.Position   // everything behind it is in kept, up to head
 	head   es.Position   // the last position that was seen
@@ -109,8 +111,12 @@ func (h *Hub) add(ctx context.Context, rec es.Recorded) {
 	if rec.Position <= h.head {
 		return
 	}
-	if len(h.kept) >= 2*keptEvents {
-		cut := len(h.kept) - keptEvents
+	keep := h.keep
+	if keep == 0 {
+		keep = keptEvents
+	}
+	if len(h.kept) >= 2*keep {
+		cut := len(h.kept) - keep
 		h.from = h.kept[cut-1].Position
 		h.kept = append([]es.Envelope(nil), h.kept[cut:]...)
 	}
