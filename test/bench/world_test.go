@@ -67,25 +67,12 @@ func size(b *testing.B) int {
 func filled(b *testing.B) *world {
 	b.Helper()
 	shared.once.Do(func() {
-		dir, err := os.MkdirTemp("", "tallyard-b-")
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // G302: Postgres, as another user, passes through
-			b.Fatal(err)
-		}
-		bin := filepath.Join(dir, "tallyard")
-		if p := os.Getenv("TALLYARD_PROGRAM"); p != "" {
-			bin = p
-		} else if out, err := program.Command(b.Context(), "go", "build", "-o", bin, "tallyard/cmd/tallyard"); err != nil {
-			b.Fatal(out)
-		}
-		w := &world{path: bin, data: filepath.Join(dir, "data")}
+		w, remove := place(b)
 		shared.stop = func() {
 			if w.p != nil {
 				_ = w.p.Stop() // its directory goes all the same
 			}
-			_ = os.RemoveAll(dir) // a measurement says nothing about what it leaves
+			remove()
 		}
 		w.fill(b)
 		shared.w = w
@@ -94,6 +81,41 @@ func filled(b *testing.B) *world {
 		b.Fatal("the history could not be made")
 	}
 	return shared.w
+}
+
+// place builds the program and gives it a place that is empty.
+func place(b *testing.B) (w *world, remove func()) {
+	b.Helper()
+	dir, err := os.MkdirTemp("", "tallyard-b-")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // G302: Postgres, as another user, passes through
+		b.Fatal(err)
+	}
+	bin := filepath.Join(dir, "tallyard")
+	if p := os.Getenv("TALLYARD_PROGRAM"); p != "" {
+		bin = p
+	} else if out, err := program.Command(b.Context(), "go", "build", "-o", bin, "tallyard/cmd/tallyard"); err != nil {
+		b.Fatal(out)
+	}
+	// What it leaves says nothing about what was measured.
+	return &world{path: bin, data: filepath.Join(dir, "data")}, func() { _ = os.RemoveAll(dir) }
+}
+
+// bare is a place of this measurement alone.
+func bare(b *testing.B) *world {
+	b.Helper()
+	w, remove := place(b)
+	b.Cleanup(remove)
+	return w
+}
+
+func (w *world) stop(b *testing.B) {
+	b.Helper()
+	if err := w.p.Stop(); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // start starts the program and tells how long it took until it was ready.
