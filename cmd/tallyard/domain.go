@@ -80,7 +80,7 @@ func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Ma
 	d.spaces = &storage.Handler{Runtime: rt, Access: d.users, Files: filework.Spaces{Store: disk}}
 	d.operations = &operation.Handler{Runtime: rt, Access: d.users}
 	d.algorithms = &algorithm.Handler{
-		Runtime: rt, Access: d.users, Directories: directories{d.spaces, disk}, Models: models{rt},
+		Runtime: rt, Access: d.users, Projects: d.projects, Directories: directories{d.spaces, disk}, Models: models{rt},
 	}
 	d.artefacts = &artefact.Flow{Runtime: rt, Algorithms: d.algorithms, Operations: d.operations}
 	d.operations.Subjects = d.artefacts

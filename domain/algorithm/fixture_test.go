@@ -83,6 +83,12 @@ func (m someModels) Model(_ context.Context, _ access.Grants, id uuid.UUID) (boo
 	return slices.Contains(m, id), nil
 }
 
+type projects []uuid.UUID
+
+func (p projects) Exists(_ context.Context, _, id uuid.UUID) (bool, error) {
+	return slices.Contains(p, id), nil
+}
+
 type world struct {
 	*Handler
 	t    *testing.T
@@ -96,7 +102,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	d := &disk{}
-	return &world{t: t, disk: d, Handler: &Handler{Access: source{}, Directories: d, Models: someModels{v2}, Runtime: &es.Runtime{
+	return &world{t: t, disk: d, Handler: &Handler{Access: source{}, Projects: projects{vision, speech}, Directories: d, Models: someModels{v2}, Runtime: &es.Runtime{
 		Log: storetest.Open(t), Registry: registry, Clock: es.SystemClock{}, IDs: es.RandomIDs{}, NameKey: []byte("k"),
 		Logger: slog.New(slog.DiscardHandler), Refusals: es.NewRefusals(),
 	}}}

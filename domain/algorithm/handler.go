@@ -15,8 +15,14 @@ import (
 type Handler struct {
 	Runtime     *es.Runtime
 	Access      access.Source
+	Projects    Projects
 	Directories Directories
 	Models      Models
+}
+
+// Projects tells which projects a tenant has.
+type Projects interface {
+	Exists(ctx context.Context, tenant, id uuid.UUID) (bool, error)
 }
 
 // Directories answers about the files that versions are made from.
@@ -50,7 +56,7 @@ func (h *Handler) Create(ctx context.Context, cmd es.Command, in CreateInput) (e
 		if err != nil {
 			return Refs{}, err
 		}
-		if err := access.MustWorkIn(g, in.Project); err != nil {
+		if err := h.mustWorkIn(ctx, g, in.Project); err != nil {
 			return Refs{}, err
 		}
 		ids := cmd.NewIDs(3)
@@ -73,6 +79,19 @@ func (h *Handler) Create(ctx context.Context, cmd es.Command, in CreateInput) (e
 		}
 		return Refs{Algorithm: ids[0], Version: ids[1], At: out.Revision}, nil
 	})
+}
+
+// mustWorkIn is access.MustWorkIn. An admin may work in every project, so for
+// them it also looks whether there is such a one.
+func (h *Handler) mustWorkIn(ctx context.Context, g access.Grants, project uuid.UUID) error {
+	if err := access.MustWorkIn(g, project); err != nil || g.In(project) {
+		return err
+	}
+	there, err := h.Projects.Exists(ctx, g.Tenant, project)
+	if err == nil && !there {
+		return access.Missing().At("projectId")
+	}
+	return err
 }
 
 // CreateVersion adds a version to an algorithm.
