@@ -17,12 +17,17 @@ import (
 
 	"tallyard/domain/fault"
 	"tallyard/domain/user"
+	"tallyard/projections/runner"
 )
 
 // adminServer serves the command line on a unix socket that only its owner
 // reaches.
 func (p *parts) adminServer(ctx context.Context, s *stores) (*http.Server, net.Listener, error) {
 	path := p.config.adminSocketPath(s.sockets)
+	if conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path); err == nil {
+		// Processes of one installation may share the data directory, not the socket.
+		return nil, nil, errors.Join(fmt.Errorf("another program answers at the admin socket %s; give this one its own with --admin-socket", path), conn.Close())
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, fmt.Errorf("the admin socket of an earlier run can't be removed: %w", err)
 	}
@@ -116,7 +121,19 @@ func projectionsCommand() *cli.Command {
 		Name: "projections", Usage: "the read models of a running program",
 		Commands: []*cli.Command{
 			{Name: "status", Usage: "how far each one is, and what is parked or halted", Flags: adminFlags(), Action: ask(http.MethodGet, "/status")},
-			{Name: "rebuild", Usage: "build all of them anew beside the old ones, without stopping reads", Flags: adminFlags(), Action: ask(http.MethodPost, "/rebuild")},
+			{
+				Name: "rebuild", Usage: "build all of them anew beside the old ones, without stopping reads",
+				Flags: adminFlags(append(storeFlags(), &cli.BoolFlag{
+					Name:  "accept-new-store",
+					Usage: "with the program stopped: drop the read models of an event store that was wiped or exchanged; the next start builds them from the one that is there",
+				})...),
+				Action: func(ctx context.Context, cmd *cli.Command) error {
+					if cmd.Bool("accept-new-store") {
+						return acceptNewStore(ctx, cmd)
+					}
+					return ask(http.MethodPost, "/rebuild")(ctx, cmd)
+				},
+			},
 			{Name: "verify", Usage: "compare them with ones built anew", Flags: adminFlags(), Action: ask(http.MethodPost, "/verify")},
 			{
 				Name: "replay-parked", Usage: "try parked streams again",
@@ -128,6 +145,33 @@ func projectionsCommand() *cli.Command {
 			},
 		},
 	}
+}
+
+// acceptNewStore drops the read models that another event store's events made.
+// The program itself refuses to start on them, so this opens the stores alone.
+func acceptNewStore(ctx context.Context, cmd *cli.Command) (err error) {
+	c := configOf(cmd)
+	c.addr, c.roles, c.logFormat, c.shutdown = "127.0.0.1:0", allRoles, "text", 20*time.Second
+	if err := c.check(); err != nil {
+		return err
+	}
+	logger := newLogger(c.logFormat)
+	s, err := startStores(ctx, c, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, within(c.shutdown, s.stop)) }()
+	p, err := build(ctx, c, s, logger)
+	defer func() { err = errors.Join(err, p.close()) }()
+	if err != nil {
+		return err
+	}
+	n, err := runner.AcceptStore(ctx, p.projecting)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("Dropped %d generation(s) of read models that another event store had made. Start the program: it builds them from this one.\n", n)
+	return nil
 }
 
 func bootstrapCommand() *cli.Command {

@@ -82,16 +82,22 @@ func devCommand() *cli.Command {
 }
 
 func serveCommand() *cli.Command {
-	flags := append(commonFlags("127.0.0.1:8080"),
+	flags := append(append(commonFlags("127.0.0.1:8080"), storeFlags()...),
 		&cli.StringSliceFlag{Name: "roles", Value: allRoles, Sources: env("roles"), Usage: "what this process does: api, projector, worker"},
-		&cli.StringFlag{Name: "eventstore", Sources: env("eventstore"), Usage: "address of the event store, esdb://…; empty: the embedded one"},
-		&cli.StringFlag{Name: "database", Sources: env("database"), Usage: "address of Postgres 14 or newer, postgres://…; empty: a private one"},
-		&cli.StringFlag{Name: "master-key-file", Sources: env("master-key-file"), Usage: "file with the installation's key, readable by its owner alone; empty: made inside the data directory"},
 		&cli.StringSliceFlag{Name: "origins", Sources: env("origins"), Usage: "foreign origins that browsers may call from"},
 		&cli.BoolFlag{Name: "introspection", Sources: env("introspection"), Usage: "let clients ask for the schema"},
 		&cli.StringFlag{Name: "log-format", Value: "json", Sources: env("log-format"), Usage: "json or text"},
 	)
 	return &cli.Command{Name: "serve", Usage: "run as a part of an installation", Flags: flags, Action: cliAction(nil)}
+}
+
+// storeFlags are where the outside systems are.
+func storeFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "eventstore", Sources: env("eventstore"), Usage: "address of the event store, esdb://…; empty: the embedded one"},
+		&cli.StringFlag{Name: "database", Sources: env("database"), Usage: "address of Postgres 14 or newer, postgres://…; empty: a private one"},
+		&cli.StringFlag{Name: "master-key-file", Sources: env("master-key-file"), Usage: "file with the installation's key, readable by its owner alone; empty: made inside the data directory"},
+	}
 }
 
 func configOf(cmd *cli.Command) config {

@@ -91,8 +91,13 @@ func (s *stores) failed() <-chan struct{} {
 	return s.server.Failed()
 }
 
-// start makes the people of the development mode and starts the loops.
+// start makes the people of the development mode and starts the loops. Before
+// anything is written it makes sure that the event store is the one that the
+// read models were made from.
 func (p *parts) start(ctx context.Context) error {
+	if err := runner.CheckStore(ctx, p.projecting); err != nil {
+		return err
+	}
 	if p.config.dev {
 		d := p.domain
 		seed := devseed.Handlers{Runtime: d.runtime, Tenants: d.tenants, Projects: d.projects, Users: d.users}
@@ -154,8 +159,6 @@ func explain(err error) string {
 	switch {
 	case errors.As(err, &missing):
 		return missing.Error()
-	case errors.Is(err, runner.ErrOtherStore):
-		return err.Error() + "\nTo build the read models anew from this event store: tallyard projections rebuild --accept-new-store"
 	}
 	return err.Error()
 }

@@ -49,22 +49,24 @@ import (
 
 // parts is the whole program, wired and not yet started.
 type parts struct {
-	config   config
-	logger   *slog.Logger
-	log      *eventstore.Log
-	pool     *pgxpool.Pool
-	disk     *files.Store
-	store    uuid.UUID // identity of the event store
-	domain   *domain
-	reader   *runner.Reader
-	runner   *runner.Runner
-	auth     *authn.Authenticator
-	hub      *live.Hub
-	graphql  *transport.Handler
-	files    http.Handler
-	worker   *operations.Worker
-	services []lifecycle.Service // in the order in which they start
-	origins  origins
+	config config
+	logger *slog.Logger
+	log    *eventstore.Log
+	pool   *pgxpool.Pool
+	disk   *files.Store
+	store  uuid.UUID // identity of the event store
+	domain *domain
+	reader *runner.Reader
+	runner *runner.Runner
+	// projecting is what runner was made with.
+	projecting runner.Config
+	auth       *authn.Authenticator
+	hub        *live.Hub
+	graphql    *transport.Handler
+	files      http.Handler
+	worker     *operations.Worker
+	services   []lifecycle.Service // in the order in which they start
+	origins    origins
 }
 
 // build wires everything on stores that are up.
@@ -119,12 +121,13 @@ func build(ctx context.Context, c config, s *stores, logger *slog.Logger) (p *pa
 
 func (p *parts) buildProjector(set *runner.Set) (err error) {
 	leader := &postgres.Leader{Pool: p.pool, Logger: p.logger}
-	p.runner, err = runner.New(runner.Config{
+	p.projecting = runner.Config{
 		DB: p.pool, Log: p.log, Registry: p.domain.runtime.Registry, Set: set, Store: p.store, Reader: p.reader, Logger: p.logger,
 		Lead: func(ctx context.Context, work func(context.Context) error) error {
 			return leader.Lead(ctx, "projector", work)
 		},
-	})
+	}
+	p.runner, err = runner.New(p.projecting)
 	return err
 }
 
