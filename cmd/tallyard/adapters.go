@@ -22,6 +22,7 @@ import (
 	"tallyard/infra/postgres"
 	"tallyard/processes/operations"
 	projoperation "tallyard/projections/operation"
+	"tallyard/projections/runner"
 )
 
 // This file fits the parts to each other's ports; nothing is decided here.
@@ -157,6 +158,9 @@ func (p progress) Find(ctx context.Context, tenant uuid.UUID, ids []uuid.UUID) (
 func pending(q projoperation.Queries) func(context.Context) ([]operations.Ref, error) {
 	return func(ctx context.Context) ([]operations.Ref, error) {
 		rows, err := q.Pending(ctx)
+		if errors.Is(err, runner.ErrNotReady) {
+			return nil, nil // nothing is known yet; the worker asks again
+		}
 		refs := make([]operations.Ref, len(rows))
 		for i, r := range rows {
 			refs[i] = operations.Ref{Tenant: r.Tenant, ID: r.ID}

@@ -5,8 +5,11 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
+
 	"tallyard/processes/lifecycle"
 	"tallyard/projections/runner"
+	projstorage "tallyard/projections/storage"
 )
 
 // namedLoop is a loop with a name, as a lifecycle.Runner.
@@ -57,6 +60,48 @@ func (p *parts) forgetAddresses(ctx context.Context) error {
 			} else if n > 0 {
 				p.logger.InfoContext(ctx, "old client addresses dropped", "count", n)
 			}
+		}
+	}
+}
+
+// uploadsKept is how long an upload that nobody goes on with is kept.
+const uploadsKept = 7 * 24 * time.Hour
+
+// sweepUploads removes uploads that were given up, in every space.
+func (p *parts) sweepUploads(ctx context.Context) error {
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			if n, err := p.sweepOnce(ctx, now.Add(-uploadsKept)); err != nil && ctx.Err() == nil {
+				p.logger.WarnContext(ctx, "abandoned uploads not removed", "error", err)
+			} else if n > 0 {
+				p.logger.InfoContext(ctx, "abandoned uploads removed", "count", n)
+			}
+		}
+	}
+}
+
+func (p *parts) sweepOnce(ctx context.Context, before time.Time) (removed int, err error) {
+	spaces := projstorage.Queries{Reader: p.reader}
+	last := uuid.Nil
+	for {
+		list, err := spaces.After(ctx, last, 100)
+		if err != nil || len(list) == 0 {
+			return removed, err
+		}
+		for _, s := range list {
+			if err := p.disk.EnsureSpace(ctx, s.Tenant, s.ID); err != nil {
+				return removed, err
+			}
+			n, err := p.disk.Sweep(ctx, s.Tenant, s.ID, before)
+			if removed += n; err != nil {
+				return removed, err
+			}
+			last = s.ID
 		}
 	}
 }

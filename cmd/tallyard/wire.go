@@ -214,7 +214,7 @@ func (p *parts) buildWorker() {
 		p.services = append(p.services, loop("live", p.hub.Run, p.logger), loop("sessions", func(ctx context.Context) error { return p.auth.Run(ctx, p.log) }, p.logger))
 	}
 	if p.config.has(roleWorker) {
-		p.services = append(p.services, lifecycle.NewLoop(worker, p.logger))
+		p.services = append(p.services, lifecycle.NewLoop(worker, p.logger), loop("uploads", p.sweepUploads, p.logger))
 	}
 }
 

@@ -79,3 +79,13 @@ func scan(row pgx.CollectableRow) (storage.State, error) {
 	s.Created = s.Created.UTC()
 	return s, err
 }
+
+// After gives spaces of all tenants in the order of their ids, for the
+// platform's own housekeeping.
+func (q Queries) After(ctx context.Context, id uuid.UUID, limit int) ([]storage.State, error) {
+	rows, err := q.Reader.Query(ctx, "SELECT "+columns+" FROM {g}.spaces t WHERE t.id > $1 ORDER BY t.id LIMIT $2", id, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scan)
+}
