@@ -74,18 +74,28 @@ func endCancelled(s State) ([]es.Event, error) {
 	return []es.Event{OperationCancelled{From: Running}}, nil
 }
 
-// cancel is the owner's or a tenant admin's (OPS-03). What waits is cancelled
-// at once, what runs is ended by the worker.
+// giveUp cancels an operation that waits: at once when it was never begun; one
+// that waits for another attempt has left something behind, which the worker
+// removes first (OPS-02).
+func giveUp(s State) []es.Event {
+	if s.Attempt > 1 && s.Work.Kind.Undoable() {
+		return []es.Event{OperationCancelRequested{}}
+	}
+	return []es.Event{OperationCancelled{From: Queued}}
+}
+
+// cancel is the owner's or a tenant admin's (OPS-03). What waits is given up at
+// once, what runs is ended by the worker.
 func cancel(g access.Grants) es.Decide[State] {
 	return func(s State) ([]es.Event, error) {
 		if err := mustChange(g, s); err != nil {
 			return nil, err
 		}
 		switch {
-		case s.Status == Queued:
-			return []es.Event{OperationCancelled{From: Queued}}, nil
 		case s.Status == Cancelled, s.CancelRequested:
 			return nil, nil
+		case s.Status == Queued:
+			return giveUp(s), nil
 		case s.Status == Running && !s.Work.Kind.Undoable():
 			return nil, invalidState(s, "The files are being removed already, which can't be undone; wait for the end.")
 		case s.Status == Running:
@@ -99,9 +109,11 @@ func cancel(g access.Grants) es.Decide[State] {
 // for no longer wants it. What has ended stays as it is.
 func cancelBySystem(s State) ([]es.Event, error) {
 	switch {
+	case s.CancelRequested:
+		return nil, nil
 	case s.Status == Queued:
-		return []es.Event{OperationCancelled{From: Queued}}, nil
-	case s.Status == Running && !s.CancelRequested && s.Work.Kind.Undoable():
+		return giveUp(s), nil
+	case s.Status == Running && s.Work.Kind.Undoable():
 		return []es.Event{OperationCancelRequested{}}, nil
 	}
 	return nil, nil
@@ -147,8 +159,8 @@ func dismiss(g access.Grants) es.Decide[State] {
 			return nil, nil
 		case s.Status == Running:
 			return nil, invalidState(s, "This operation is running; cancel it or wait for its end, then remove it from the list.")
-		case s.Status == Queued:
-			return []es.Event{OperationCancelled{From: Queued}, OperationDismissed{}}, nil
+		case s.Status == Queued && !s.CancelRequested:
+			return append(giveUp(s), OperationDismissed{}), nil
 		}
 		return []es.Event{OperationDismissed{}}, nil
 	}

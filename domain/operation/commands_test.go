@@ -256,10 +256,10 @@ func TestStates(t *testing.T) {
 
 func impossible(before, after State, command string) error {
 	switch {
-	case after.Dismissed && after.Status == Running:
+	case after.Dismissed && after.Status == Running && !after.CancelRequested:
 		return errors.New("a running one was taken off the list")
-	case after.CancelRequested && after.Status != Running:
-		return errors.New("cancellation asked for of one that does not run")
+	case after.CancelRequested && after.Status != Running && (after.Status != Queued || after.Attempt == 1):
+		return errors.New("cancellation asked for of one that has nothing to undo")
 	case after.CancelRequested && !after.Work.Kind.Undoable():
 		return errors.New("cancellation accepted for what can't be undone")
 	case before.CancelRequested && after.Status == Succeeded:

@@ -76,7 +76,8 @@ func (e OperationFailed) Changes() []es.Change {
 	return []es.Change{es.Moved("state", Running, Failed), es.Set("error", e.Failure)}
 }
 
-// OperationCancelRequested asks the worker to give up a running operation.
+// OperationCancelRequested asks the worker to give up an operation that runs, or
+// that waits to be tried again, and to remove what it left.
 type OperationCancelRequested struct{}
 
 // Changes implements es.Event.

@@ -150,7 +150,8 @@ type State struct {
 	Queued  time.Time `json:"queued"` // for the first time; retries do not move it
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	// CancelRequested: the owner wants a running one ended; the worker does it.
+	// CancelRequested: the owner wants it ended; the worker does it, since it runs
+	// or has left something behind.
 	CancelRequested bool `json:"cancelRequested,omitempty"`
 	// Dismissed: the owner took it off the list.
 	Dismissed bool `json:"dismissed,omitempty"`

@@ -323,6 +323,37 @@ func TestWorker(t *testing.T) {
 		}
 	})
 
+	t.Run("OPS-02_a_retry_that_is_cancelled_while_it_waits_leaves_nothing_behind", func(t *testing.T) {
+		for name, give := range map[string]func(*world, operations.Ref) error{
+			"cancelled": func(w *world, ref operations.Ref) error { w.cancel(ref, alice); return nil },
+			"dismissed": func(w *world, ref operations.Ref) error {
+				cmd := es.Command{ID: w.rt.IDs.New(), Tenant: tenant, Actor: es.Actor{Kind: es.ActorUser, User: alice}}
+				_, err := w.handler.Dismiss(t.Context(), cmd, []uuid.UUID{ref.ID})
+				return err
+			},
+			"given up": func(w *world, ref operations.Ref) error {
+				_, err := w.handler.CancelBySystem(t.Context(), es.System(w.rt.IDs.New(), "test", "cancel", tenant), ref.ID)
+				return err
+			},
+		} {
+			w := newWorld(t)
+			ref := w.queue(alice, "fail", operation.CopyOut)
+			stop := w.work(nil)
+			w.becomes(ref, operation.Failed)
+			stop()
+			if _, err := w.handler.Requeue(t.Context(), es.System(w.rt.IDs.New(), "test", "retry", tenant), ref.ID, 1); err != nil {
+				t.Fatal(err)
+			}
+			if err := give(w, ref); err != nil {
+				t.Fatal(err)
+			}
+			w.work(nil)
+			w.becomes(ref, operation.Cancelled)
+			if !w.hands.wasUndone("fail") || w.hands.started("fail") != 1 {
+				t.Errorf("%s: undone %v, begun %d times", name, w.hands.undone, w.hands.started("fail"))
+			}
+		}
+	})
 	t.Run("OPS-02_what_cannot_be_undone_fails_visibly", func(t *testing.T) {
 		w := newWorld(t)
 		ref := w.queue(alice, "copy", operation.CopyOut)
