@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -199,6 +200,14 @@ func (w *Worker) start(ctx context.Context, ref Ref) {
 	go func() {
 		defer func() { w.ended <- ref }()
 		defer cancel(nil)
+		defer func() {
+			// A mistake in one job must not end the program that serves everybody
+			// else. The operation is taken up again, after a pause.
+			if p := recover(); p != nil {
+				w.failed(ctx, "operation "+ref.ID.String(), fmt.Errorf("panic: %v", p))
+				_ = w.Pause.Wait(ctx, 8) // it ends early with ctx, as it should
+			}
+		}()
 		j.run(ctx, work)
 	}()
 }

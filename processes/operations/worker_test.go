@@ -323,6 +323,23 @@ func TestWorker(t *testing.T) {
 		}
 	})
 
+	t.Run("OPS-02_a_panic_while_it_is_undone_ends_no_program", func(t *testing.T) {
+		w := newWorld(t)
+		ref := w.queue(alice, "copy", operation.CopyOut)
+		var once sync.Once
+		w.work(func(c *operations.Config) {
+			work := c.Work[operation.CopyOut]
+			undo := work.Undo
+			work.Undo = func(ctx context.Context, job operations.Job, finished bool) error {
+				once.Do(func() { panic("a mistake") })
+				return undo(ctx, job, finished)
+			}
+			c.Work[operation.CopyOut] = work
+		})
+		w.becomes(ref, operation.Running)
+		w.cancel(ref, alice)
+		w.becomes(ref, operation.Cancelled)
+	})
 	t.Run("OPS-02_a_retry_that_is_cancelled_while_it_waits_leaves_nothing_behind", func(t *testing.T) {
 		for name, give := range map[string]func(*world, operations.Ref) error{
 			"cancelled": func(w *world, ref operations.Ref) error { w.cancel(ref, alice); return nil },
