@@ -60,6 +60,14 @@ func TestClosing(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("LIV-02_no_snapshot_is_made_of_rows_that_are_behind", func(t *testing.T) {
+		s, _ := streamOf(t, waiter{errors.New("behind")}, Source[int]{
+			Snapshot: func(context.Context, es.Position, string) (*int, error) { return nil, errors.New("made all the same") },
+		})
+		if err := s.guarded(t.Context(), true, false); !fault.Is(err, fault.CodeStaleRead) {
+			t.Errorf("ended with %v, want STALE_READ", err)
+		}
+	})
 	t.Run("a_panic_ends_the_subscription_alone", func(t *testing.T) {
 		s, _ := streamOf(t, waiter{}, Source[int]{
 			Snapshot: func(context.Context, es.Position, string) (*int, error) { panic("a mistake") },

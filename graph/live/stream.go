@@ -124,7 +124,11 @@ func (s *stream[T]) items(ctx context.Context, snapshot, resync bool) error {
 	}
 	if snapshot {
 		s.cursor = s.sealed(s.feed.at, uuid.Nil)
-		_ = s.ready(ctx, s.feed.at) // what is missing comes as events
+		// Lists are read from rows. What they lack now would never come: its events
+		// lie before the cursor.
+		if err := s.ready(ctx, s.feed.at); err != nil {
+			return behind(ctx)
+		}
 		first, err := s.src.Snapshot(s.context(ctx), s.feed.at, s.cursor)
 		if err != nil {
 			return err
@@ -202,11 +206,8 @@ func (s *stream[T]) event(ctx context.Context, env es.Envelope) error {
 	if env.Stream.Tenant != s.tenant || (len(s.src.Categories) > 0 && !slices.Contains(s.src.Categories, env.Stream.Category)) {
 		return nil
 	}
-	if behind := s.ready(ctx, env.Position); behind != nil && s.src.FromRows {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return fault.New(fault.Stale, fault.CodeStaleRead, "The read model is behind; subscribe again with the last cursor in a moment.")
+	if err := s.ready(ctx, env.Position); err != nil && s.src.FromRows {
+		return behind(ctx)
 	}
 	cursor := s.sealed(env.Position, env.ID)
 	item, err := s.src.Item(s.context(ctx), env, cursor)
@@ -214,6 +215,14 @@ func (s *stream[T]) event(ctx context.Context, env es.Envelope) error {
 		return err
 	}
 	return s.sendAt(ctx, item, cursor)
+}
+
+// behind ends a subscription that can't go on without the read model.
+func behind(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fault.New(fault.Stale, fault.CodeStaleRead, "The read model is behind; subscribe again in a moment, with the last cursor if there is one.")
 }
 
 // ready waits until the read model shows what the client is about to hear of.
