@@ -73,16 +73,17 @@ func onSummarised(w *runner.Writer, e es.Envelope) error {
 }
 
 // write makes the command's entry; a further event of the same command adds to
-// it what it changed. A command that is refused half way, after its first
-// events, ends as refused.
+// it what it changed. A command ends as its last event says: one that is refused
+// half way, after its first events, as refused; one that was refused and comes
+// again with its key, or after a crash, as done, and that it was refused before
+// stays to be read.
 func write(w *runner.Writer, e es.Envelope, outcome Outcome, faults []es.StoredFault, changes []es.Change) {
 	m, subject := e.Meta, e.Subject()
 	w.Exec(`INSERT INTO {g}.audit_entries (id, command, position, tenant, project, action, outcome, actor_kind, actor, token, part,
 			subject_kind, subject, subject_parent, request, correlation, causation, reason, faults, changes, events, at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, jsonb_build_array($21::text), $22)
 		ON CONFLICT (command) DO UPDATE SET changes = audit_entries.changes || EXCLUDED.changes, events = audit_entries.events || EXCLUDED.events,
-			faults = audit_entries.faults || EXCLUDED.faults,
-			outcome = CASE EXCLUDED.outcome WHEN 'DONE' THEN audit_entries.outcome ELSE EXCLUDED.outcome END`,
+			faults = audit_entries.faults || EXCLUDED.faults, outcome = EXCLUDED.outcome`,
 		e.ID, m.Command, int64(e.Position), m.Tenant, optional(m.Project), m.Action, string(outcome), string(m.Actor.Kind), //nolint:gosec // positions stay below 2^63
 		optional(m.Actor.User), optional(m.Actor.Token), m.Actor.Part, subject.Kind, optional(subject.ID), optional(subject.Parent),
 		request(m.Request), optional(m.Correlation), optional(m.Causation), m.Reason, es.ValueOf(faults), es.ValueOf(changes), e.Name, m.Time)
