@@ -65,6 +65,54 @@ func (f Filter) Visible(alias string, args []any) (string, []any) {
 		alias, n+1, n+2, n+3), args
 }
 
+// Way is a part of the rows that a viewer sees. One index walks it in any order
+// that lists have; where Each is set, once for each of its values.
+type Way struct {
+	Cond string
+	// Each is an item of FROM that gives the parameter of the condition; empty
+	// when there is none.
+	Each string
+}
+
+// Ways splits what Visible lets through into parts without a common row. A
+// query over one of them reads as many rows as it gives, where one over the
+// whole condition may pass over everything that others keep to themselves.
+func (f Filter) Ways(alias string, args []any) ([]Way, []any) {
+	n := len(args)
+	args = append(args, f.Tenant)
+	if f.All {
+		return []Way{{Cond: fmt.Sprintf("%s.tenant = $%d", alias, n+1)}}, args
+	}
+	args = append(args, f.User, f.Projects)
+	return []Way{
+		{Cond: fmt.Sprintf("%[1]s.tenant = $%[2]d AND %[1]s.owner = $%[3]d", alias, n+1, n+2)},
+		{Cond: fmt.Sprintf("%[1]s.tenant = $%[2]d AND %[1]s.reach = 2 AND %[1]s.owner <> $%[3]d", alias, n+1, n+2)},
+		group(alias, n+1, n+3, fmt.Sprintf(" AND %s.owner <> $%d", alias, n+2)),
+	}, args
+}
+
+// Global is the way to what the whole tenant sees.
+func (f Filter) Global(alias string, args []any) ([]Way, []any) {
+	return []Way{{Cond: fmt.Sprintf("%[1]s.tenant = $%[2]d AND %[1]s.reach = 2", alias, len(args)+1)}}, append(args, f.Tenant)
+}
+
+// Group is the way to what the viewer's projects see and the tenant does not.
+func (f Filter) Group(alias string, args []any) ([]Way, []any) {
+	return []Way{group(alias, len(args)+1, len(args)+2, "")}, append(args, f.Tenant, f.Projects)
+}
+
+// Personal is the way to the viewer's own.
+func (f Filter) Personal(alias string, args []any) ([]Way, []any) {
+	return []Way{{Cond: fmt.Sprintf("%[1]s.tenant = $%[2]d AND %[1]s.owner = $%[3]d", alias, len(args)+1, len(args)+2)}}, append(args, f.Tenant, f.User)
+}
+
+func group(alias string, tenant, projects int, more string) Way {
+	return Way{
+		Cond: fmt.Sprintf("%[1]s.tenant = $%[2]d AND %[1]s.reach = 1 AND %[1]s.project = way.project%[3]s", alias, tenant, more),
+		Each: fmt.Sprintf("unnest($%d::uuid[]) AS way(project)", projects),
+	}
+}
+
 // Owned is the condition for things that are their owner's alone.
 func (f Filter) Owned(alias string, args []any) (string, []any) {
 	n := len(args)

@@ -92,9 +92,10 @@ const algorithmColumns = `t.id, t.tenant, t.project, t.owner, t.name, t.changes,
 
 // List gives a page of algorithms, one row per name.
 func (q Queries) List(ctx context.Context, viewer projaccess.Filter, f Filter, o page.Order, p page.Page) (page.Rows[algorithm.State], error) {
-	where, args := q.algorithmsWhere(viewer, f)
-	bound, tail, args := page.SQL(o, p, args)
-	rows, err := q.Reader.Query(ctx, "SELECT "+algorithmColumns+" FROM {g}.algorithms t WHERE "+where+" AND "+bound+" "+tail, args...)
+	ways, args := f.ways(viewer)
+	where, args := algorithmsCut(viewer, f, args)
+	sql, args := pageSQL(algorithmColumns, "{g}.algorithms", ways, where, o, p, args)
+	rows, err := q.Reader.Query(ctx, sql, args...)
 	if err != nil {
 		return page.Rows[algorithm.State]{}, err
 	}
@@ -104,8 +105,10 @@ func (q Queries) List(ctx context.Context, viewer projaccess.Filter, f Filter, o
 
 // Count counts what List would go through.
 func (q Queries) Count(ctx context.Context, viewer projaccess.Filter, f Filter) (int, error) {
-	where, args := q.algorithmsWhere(viewer, f)
-	return q.count(ctx, "{g}.algorithms t WHERE "+where, args)
+	visible, args := viewer.Visible("t", nil)
+	scope, args := f.scope(viewer, args)
+	where, args := algorithmsCut(viewer, f, args)
+	return q.count(ctx, "{g}.algorithms t WHERE "+visible+scope+where, args)
 }
 
 // ByIDs gives the algorithms that the viewer sees.
@@ -131,31 +134,71 @@ func scanAlgorithm(row pgx.CollectableRow) (algorithm.State, error) {
 	return s, err
 }
 
-func (q Queries) algorithmsWhere(viewer projaccess.Filter, f Filter) (string, []any) {
-	visible, args := viewer.Visible("t", nil)
-	conds := []string{visible}
-	conds, args = common(conds, args, viewer, f)
+// ways are the parts of what the viewer sees that a tab shows.
+func (f Filter) ways(viewer projaccess.Filter) ([]projaccess.Way, []any) {
+	switch f.Scope {
+	case ScopeGlobal:
+		return viewer.Global("t", nil)
+	case ScopeGroup:
+		return viewer.Group("t", nil)
+	case ScopePersonal:
+		return viewer.Personal("t", nil)
+	default:
+		return viewer.Ways("t", nil)
+	}
+}
+
+// scope is a tab as a condition, for counting; it begins with AND.
+func (f Filter) scope(viewer projaccess.Filter, args []any) (string, []any) {
+	switch f.Scope {
+	case ScopeGlobal:
+		return " AND t.reach = 2", args
+	case ScopeGroup:
+		return fmt.Sprintf(" AND t.reach = 1 AND t.project = ANY($%d)", len(args)+1), append(args, viewer.Projects)
+	case ScopePersonal:
+		return fmt.Sprintf(" AND t.owner = $%d", len(args)+1), append(args, viewer.User)
+	default:
+		return "", args
+	}
+}
+
+// pageSQL is the query for a page of a table. Each way is walked in the order
+// asked for, no further than a page, and the pages are merged.
+func pageSQL(columns, table string, ways []projaccess.Way, where string, o page.Order, p page.Page, args []any) (string, []any) {
+	bound, tail, args := page.SQL(o, p, args)
+	parts := make([]string, len(ways))
+	for i, w := range ways {
+		parts[i] = "(SELECT t.* FROM " + table + " t WHERE " + w.Cond + where + " AND " + bound + " " + tail + ")"
+		if w.Each != "" {
+			parts[i] = "(SELECT t.* FROM " + w.Each + " CROSS JOIN LATERAL " + parts[i] + " t)"
+		}
+	}
+	return "SELECT " + columns + " FROM (" + strings.Join(parts, " UNION ALL ") + ") t " + tail, args
+}
+
+// algorithmsCut are the conditions of a filter, each with AND before it.
+func algorithmsCut(viewer projaccess.Filter, f Filter, args []any) (string, []any) {
+	conds, args := common(nil, args, f)
 	if f.Favorites {
 		args = append(args, viewer.User)
-		conds = append(conds, fmt.Sprintf("EXISTS (SELECT 1 FROM {g}.algorithm_favorites x WHERE x.user_id = $%d AND x.algorithm = t.id)", len(args)))
+		conds = append(conds, fmt.Sprintf("t.id IN (SELECT x.algorithm FROM {g}.algorithm_favorites x WHERE x.user_id = $%d)", len(args)))
 	}
-	return strings.Join(conds, " AND "), args
+	return and(conds), args
+}
+
+func and(conds []string) string {
+	var b strings.Builder
+	for _, c := range conds {
+		b.WriteString(" AND " + c)
+	}
+	return b.String()
 }
 
 // common are the conditions that algorithms and versions share.
-func common(conds []string, args []any, viewer projaccess.Filter, f Filter) ([]string, []any) {
+func common(conds []string, args []any, f Filter) ([]string, []any) {
 	add := func(cond string, v any) {
 		args = append(args, v)
 		conds = append(conds, fmt.Sprintf(cond, len(args)))
-	}
-	switch f.Scope {
-	case ScopeGlobal:
-		conds = append(conds, "t.reach = 2")
-	case ScopeGroup:
-		conds = append(conds, "t.reach = 1")
-		add("t.project = ANY($%d)", viewer.Projects)
-	case ScopePersonal:
-		add("t.owner = $%d", viewer.User)
 	}
 	if f.Project != uuid.Nil {
 		add("t.project = $%d", f.Project)

@@ -3,6 +3,7 @@ package algorithm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"tallyard/domain/access"
+	"tallyard/domain/algorithm"
 	projaccess "tallyard/projections/access"
 	"tallyard/projections/page"
 )
@@ -19,9 +21,10 @@ const versionColumns = `t.id, t.algorithm, t.tenant, t.project, t.owner, t.name,
 
 // Versions gives a page of versions, over all algorithms.
 func (q Queries) Versions(ctx context.Context, viewer projaccess.Filter, f Filter, o page.Order, p page.Page) (page.Rows[Version], error) {
-	where, args := versionsWhere(viewer, f)
-	bound, tail, args := page.SQL(o, p, args)
-	rows, err := q.Reader.Query(ctx, "SELECT "+versionColumns+" FROM {g}.algorithm_versions t WHERE "+where+" AND "+bound+" "+tail, args...)
+	ways, args := f.ways(viewer)
+	where, args := versionsCut(viewer, f, args)
+	sql, args := pageSQL(versionColumns, "{g}.algorithm_versions", ways, where, o, p, args)
+	rows, err := q.Reader.Query(ctx, sql, args...)
 	if err != nil {
 		return page.Rows[Version]{}, err
 	}
@@ -31,8 +34,10 @@ func (q Queries) Versions(ctx context.Context, viewer projaccess.Filter, f Filte
 
 // CountVersions counts what Versions would go through.
 func (q Queries) CountVersions(ctx context.Context, viewer projaccess.Filter, f Filter) (int, error) {
-	where, args := versionsWhere(viewer, f)
-	return q.count(ctx, "{g}.algorithm_versions t WHERE "+where, args)
+	visible, args := viewer.Visible("t", nil)
+	scope, args := f.scope(viewer, args)
+	where, args := versionsCut(viewer, f, args)
+	return q.count(ctx, "{g}.algorithm_versions t WHERE "+visible+scope+where, args)
 }
 
 // VersionsByIDs gives the versions that the viewer sees.
@@ -105,10 +110,9 @@ func (q Queries) SourcesIn(ctx context.Context, tenant, space uuid.UUID) ([]stri
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-func versionsWhere(viewer projaccess.Filter, f Filter) (string, []any) {
-	visible, args := viewer.Visible("t", nil)
-	conds := []string{visible}
-	conds, args = common(conds, args, viewer, f)
+// versionsCut are the conditions of a filter, each with AND before it.
+func versionsCut(viewer projaccess.Filter, f Filter, args []any) (string, []any) {
+	conds, args := common(nil, args, f)
 	add := func(cond string, v any) {
 		args = append(args, v)
 		conds = append(conds, fmt.Sprintf(cond, len(args)))
@@ -117,19 +121,31 @@ func versionsWhere(viewer projaccess.Filter, f Filter) (string, []any) {
 		add(`(t.name ILIKE $%[1]d OR t.settings ->> 'description' ILIKE $%[1]d)`, "%"+likeText(f.Search)+"%")
 	}
 	if len(f.Statuses) > 0 {
-		names := make([]string, len(f.Statuses))
-		for i, s := range f.Statuses {
-			names[i] = string(s)
-		}
-		add("t.status = ANY($%d)", names)
+		conds = append(conds, "t.status IN ("+literals(f.Statuses)+")")
 	}
 	if f.Published != nil {
 		add("(t.status = 'PUBLISHED') = $%d", *f.Published)
 	}
 	if f.Favorites {
-		add("EXISTS (SELECT 1 FROM {g}.algorithm_favorites x WHERE x.user_id = $%d AND x.algorithm = t.algorithm)", viewer.User)
+		add("t.algorithm IN (SELECT x.algorithm FROM {g}.algorithm_favorites x WHERE x.user_id = $%d)", viewer.User)
 	}
-	return strings.Join(conds, " AND "), args
+	return and(conds), args
+}
+
+// literals are statuses as they stand in the text of a query, so that it is
+// planned for how rare they are. Only the letters of their names are kept.
+func literals(list []algorithm.Status) string {
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = "'" + strings.Map(func(r rune) rune {
+			if r == '_' || r >= 'A' && r <= 'Z' {
+				return r
+			}
+			return -1
+		}, string(s)) + "'"
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // likeText takes the special characters of LIKE for themselves.

@@ -74,8 +74,9 @@ func SQL(o Order, p Page, args []any) (where, tail string, _ []any) {
 	if desc {
 		dir = "DESC"
 	}
-	args = append(args, p.Limit()+1)
-	tail = fmt.Sprintf("ORDER BY %s %s, %s %s LIMIT $%d", o.Column.SQL, dir, o.IDColumn, dir, len(args))
+	// The number stands in the text, so that every plan is made for a page: as a
+	// parameter it would be taken for a tenth of all rows.
+	tail = fmt.Sprintf("ORDER BY %s %s, %s %s LIMIT %d", o.Column.SQL, dir, o.IDColumn, dir, p.Limit()+1)
 	return where, tail, args
 }
 

@@ -172,3 +172,22 @@ func text(s *string) string {
 	}
 	return *s
 }
+
+// TestAdminSocketIsNotTakenFromAnotherProcess: two processes on one data
+// directory would otherwise take the command line away from each other.
+func TestAdminSocketIsNotTakenFromAnotherProcess(t *testing.T) {
+	s := newSite(t)
+	s.serve("api,projector", s.local)
+	p, err := program.Start(s.path, "serve", "--roles", "worker", "--addr", "127.0.0.1:0", "--data-dir", s.data, "--master-key-file", s.key,
+		"--eventstore", s.local, "--database", s.database, "--admin-socket", s.last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Exited()
+	if !strings.Contains(p.Output(), "give this one its own with --admin-socket") {
+		t.Errorf("it ended with:\n%s", p.Output())
+	}
+	if out := s.command("projections", "status"); !strings.Contains(out, "running") {
+		t.Error(out)
+	}
+}

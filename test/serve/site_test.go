@@ -28,6 +28,7 @@ type site struct {
 	key            string // file with the master key
 	database       string
 	local, overTCP string // addresses of the event store
+	last           string // admin socket of the process started last
 	admin          string // admin socket of the process that has the API
 	client         *program.Client
 	started        int
@@ -100,7 +101,8 @@ func (s *site) begin(role, eventStore string) *program.Program {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if role == "api" {
+	s.last = socket
+	if strings.Contains(role, "api") {
 		s.admin = socket
 	}
 	s.t.Cleanup(func() {
