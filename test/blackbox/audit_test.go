@@ -78,7 +78,7 @@ var deeds = map[string]deed{
 	"suspendUser":   {func(w *audited) vars { return vars{"userId": w.victim, "reason": "test"} }, func(w *audited) vars { return vars{"userId": w.victim, "reason": ""} }, "user"},
 	"reinstateUser": {func(w *audited) vars { return vars{"userId": w.victim, "reason": "test"} }, func(w *audited) vars { return vars{"userId": w.victim, "reason": ""} }, "user"},
 	"createApiToken": {
-		func(*audited) vars { return vars{"expiresAt": "2027-01-01T00:00:00Z"} },
+		func(*audited) vars { return vars{"expiresAt": soon()} },
 		func(*audited) vars { return vars{"expiresAt": "2007-01-01T00:00:00Z"} }, "user",
 	},
 	"revokeApiToken": {func(w *audited) vars { return vars{"tokenId": w.token} }, func(*audited) vars { return vars{"tokenId": "none"} }, "user"},
@@ -136,7 +136,7 @@ func newAudited(t *testing.T) *audited {
 	w.boss.reaches(w.failed, "PUBLISH_FAILED")
 	w.boss.upload("resnet/train.py", script)
 	w.boss.settled()
-	w.token = w.boss.do("createApiToken", vars{"expiresAt": "2027-01-01T00:00:00Z"}).str("tokenId")
+	w.token = w.boss.do("createApiToken", vars{"expiresAt": soon()}).str("tokenId")
 	return w
 }
 

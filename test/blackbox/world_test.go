@@ -168,3 +168,6 @@ func (c client) lists(filter vars, name string) bool {
 	c.t.Helper()
 	return strings.Contains(c.ask(seeAlgorithms, vars{"f": filter}).String(), `"name":"`+name+`"`)
 }
+
+// soon is a moment that a token may end at.
+func soon() string { return time.Now().Add(48 * time.Hour).UTC().Format(time.RFC3339) }
