@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -88,9 +89,18 @@ func (h *Handler) CreateDirectory(ctx context.Context, cmd es.Command, space uui
 		}
 		return h.change(ctx, cmd, space, CreateDirectory, p, func(ctx context.Context) (es.Event, error) {
 			err := h.Files.MakeDirectory(ctx, cmd.Tenant, space, p)
-			return DirectoryCreated{Path: p.String()}, err
+			return DirectoryCreated{Path: p.String()}, atPath(err)
 		})
 	})
+}
+
+// atPath says which field the disk's refusal is about.
+func atPath(err error) error {
+	var f *fault.Fault
+	if errors.As(err, &f) && len(f.Field) == 0 {
+		return f.At("path")
+	}
+	return err
 }
 
 // RequestUpload puts an upload on record before its first byte is taken: see

@@ -112,7 +112,7 @@ func CheckShape(f Framework, d Deployment, r Resources, e *Elastic) fault.List {
 			names = append(names, string(a))
 		}
 		faults.Add(fault.New(fault.Invalid, fault.CodeNotAllowed,
-			fmt.Sprintf("An image of %s allows %s; choose one of them.", f, strings.Join(names, ", "))).At("deployment"))
+			fmt.Sprintf("An image of %s allows %s; choose one of them.", f, strings.Join(names, ", "))).At("deploymentType"))
 		return faults
 	}
 	lo, hi := workerRange(d)

@@ -93,13 +93,21 @@ func createInput(in gqlmodel.CreateAlgorithmInput, faults *fault.List) algorithm
 	faults.Add(bad)
 	out := algorithm.CreateInput{Project: project.UUID, Name: in.Name}
 	out.Label, out.Source, out.BasedOn = in.Label, sourceOf(in.Source), base(in.BasedOnID.Value(), faults)
-	out.Fields = versionFields{in.Description, in.Image, in.Parameters, in.Environment, in.Resources, in.DeploymentType, in.Elastic, in.ModelID}.fields(faults)
+	out.Fields = versionFields{in.Description, unlessNull(in.Image), in.Parameters, in.Environment, unlessNull(in.Resources), in.DeploymentType, in.Elastic, in.ModelID}.fields(faults)
 	return out
+}
+
+// unlessNull makes null absent: what is only being made has nothing to clear.
+func unlessNull[T any](in graphql.Omittable[*T]) graphql.Omittable[*T] {
+	if in.Value() == nil {
+		return graphql.Omittable[*T]{}
+	}
+	return in
 }
 
 func versionInput(in gqlmodel.CreateAlgorithmVersionInput, faults *fault.List) algorithm.VersionInput {
 	out := algorithm.VersionInput{Label: in.Label, Source: sourceOf(in.Source), BasedOn: base(in.BasedOnID.Value(), faults)}
-	out.Fields = versionFields{in.Description, in.Image, in.Parameters, in.Environment, in.Resources, in.DeploymentType, in.Elastic, in.ModelID}.fields(faults)
+	out.Fields = versionFields{in.Description, unlessNull(in.Image), in.Parameters, in.Environment, unlessNull(in.Resources), in.DeploymentType, in.Elastic, in.ModelID}.fields(faults)
 	return out
 }
 
