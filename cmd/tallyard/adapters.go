@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"time"
 
@@ -13,11 +12,8 @@ import (
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
 	"tallyard/domain/storage"
-	"tallyard/graph/authn"
 	"tallyard/graph/loader"
-	"tallyard/graph/relay"
 	graphstorage "tallyard/graph/storage"
-	"tallyard/graph/transport"
 	"tallyard/infra/files"
 	"tallyard/infra/postgres"
 	"tallyard/processes/operations"
@@ -193,89 +189,4 @@ func (d disk) Stat(ctx context.Context, tenant, space uuid.UUID, path storage.Pa
 
 func entry(e files.Entry) graphstorage.Entry {
 	return graphstorage.Entry{Name: e.Name, Key: e.Key, Path: e.Path, Kind: graphstorage.EntryKind(e.Kind), SizeBytes: e.SizeBytes, ModifiedAt: e.ModifiedAt}
-}
-
-// spaceNames resolves the space in a file's address.
-type spaceNames struct {
-	spaces *storage.Handler
-	disk   *files.Store
-}
-
-// Resolve implements the port of graph/transport/files.
-func (s spaceNames) Resolve(ctx context.Context, name string, write bool) (tenant, space uuid.UUID, err error) {
-	v, err := authn.Must(ctx)
-	if err != nil {
-		return uuid.Nil, uuid.Nil, err
-	}
-	if name != "home" {
-		id, bad := relay.Expect(relay.StorageSpace, name)
-		if bad != nil {
-			return uuid.Nil, uuid.Nil, bad
-		}
-		rule := s.spaces.Readable
-		if write {
-			rule = s.spaces.Writable
-		}
-		if _, err := rule(ctx, v.Tenant, v.User(), id.UUID); err != nil {
-			return v.Tenant, id.UUID, err
-		}
-		return v.Tenant, id.UUID, s.disk.EnsureSpace(ctx, v.Tenant, id.UUID)
-	}
-	if !write {
-		id, found, err := s.spaces.FindHome(ctx, v.Tenant, v.User())
-		if err == nil && !found {
-			err = access.Missing()
-		}
-		return v.Tenant, id, err
-	}
-	if !v.Grants.Writes() {
-		return uuid.Nil, uuid.Nil, access.ReadOnly()
-	}
-	id, err := s.spaces.Home(ctx, s.command(ctx, "createHome"), v.User())
-	if err != nil {
-		return v.Tenant, id, err
-	}
-	return v.Tenant, id, s.disk.EnsureSpace(ctx, v.Tenant, id)
-}
-
-func (s spaceNames) command(ctx context.Context, action string) es.Command {
-	v, _ := authn.From(ctx) // callers have asked
-	ids := s.spaces.Runtime.IDs
-	return es.Command{
-		ID: ids.New(), Action: action, Tenant: v.Tenant, Actor: v.Actor,
-		Request: transport.RequestInfoFrom(ctx).RequestID, Correlation: ids.New(),
-	}
-}
-
-// transfers puts uploads and downloads on record.
-type transfers struct {
-	spaceNames
-	origins origins
-	clock   es.Clock
-}
-
-func (t transfers) begin(ctx context.Context, action string) (es.Command, error) {
-	cmd := t.command(ctx, action)
-	info := transport.RequestInfoFrom(ctx)
-	id, err := uuid.Parse(info.RequestID)
-	if err != nil {
-		return cmd, err
-	}
-	return cmd, t.origins.Record(ctx, id, info.RemoteAddr, info.UserAgent, t.clock.Now())
-}
-
-// Uploaded implements the port of graph/transport/files.
-func (t transfers) Uploaded(ctx context.Context, _, space uuid.UUID, p storage.Path, size int64, sha256 []byte) error {
-	cmd, err := t.begin(ctx, "uploadFile")
-	if err != nil {
-		return err
-	}
-	_, err = t.spaces.RecordUpload(ctx, cmd, space, storage.Upload{Path: p, SizeBytes: size, SHA256: hex.EncodeToString(sha256)})
-	return err
-}
-
-// Downloaded implements the port of graph/transport/files. Reading one's own
-// files changes nothing, so it is no command and no line of the audit.
-func (transfers) Downloaded(context.Context, uuid.UUID, uuid.UUID, storage.Path, int64) error {
-	return nil
 }

@@ -170,10 +170,10 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 	if err != nil {
 		return err
 	}
-	names := spaceNames{d.spaces, p.disk}
+	moves := transfers{d.spaces, p.disk, p.origins, rt.Clock}
 	p.files = transportfiles.New(transportfiles.Config{
-		Authenticate: p.auth.Authenticate, Spaces: names, Store: p.disk, Logger: p.logger,
-		Recorder: transfers{names, p.origins, rt.Clock},
+		Authenticate: p.auth.Authenticate, Spaces: moves, Store: p.disk, Logger: p.logger,
+		Recorder: moves,
 	})
 	return nil
 }

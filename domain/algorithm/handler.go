@@ -184,7 +184,12 @@ func (h *Handler) delete(ctx context.Context, cmd es.Command, ref VersionRef, ex
 		if err != nil {
 			return Refs{}, err
 		}
-		return Refs{Algorithm: ref.Algorithm, Version: ref.Version, At: out.Revision}, h.releaseName(ctx, cmd, out.State)
+		if err := h.releaseName(ctx, cmd, out.State); err != nil {
+			// The version is gone, which is the answer; the name follows by the
+			// process that watches for that.
+			h.Runtime.Logger.WarnContext(ctx, "name of a deleted algorithm not freed yet", "requestId", cmd.Request, "error", err)
+		}
+		return Refs{Algorithm: ref.Algorithm, Version: ref.Version, At: out.Revision}, nil
 	})
 }
 

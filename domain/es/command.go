@@ -75,6 +75,12 @@ func (c Command) metadata(at time.Time, index int) Metadata {
 // processSpace is the name space of the ids of commands that processes give.
 var processSpace = uuid.MustParse("6f1c5f0e-5a52-5d4e-9f0f-2b8a1f6f7a11")
 
+// again is the command as one that may have been carried out already.
+func (c Command) again() Command {
+	c.resumed = true
+	return c
+}
+
 // Caused is the command that a process gives because of an event. Its id comes
 // from both, so giving it again changes nothing.
 func Caused(process, action string, by Envelope) Command {

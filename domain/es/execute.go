@@ -45,7 +45,7 @@ func Execute[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggregate[S
 				return Outcome[S]{}, err
 			}
 		}
-		out, err := attemptOnce(ctx, rt, cmd, a, stream, resumed, decide)
+		out, err := attemptOnce(ctx, rt, cmd, a, id, resumed, decide)
 		if !errors.Is(err, ErrWrongRevision) {
 			return out, err
 		}
@@ -56,7 +56,8 @@ func Execute[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggregate[S
 		"Others are changing this at the same moment; nothing was done, try again.")
 }
 
-func attemptOnce[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggregate[S], stream StreamID, resumed bool, decide Decide[S]) (Outcome[S], error) {
+func attemptOnce[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggregate[S], id uuid.UUID, resumed bool, decide Decide[S]) (Outcome[S], error) {
+	stream := a.Stream(cmd.Tenant, id)
 	look := uuid.Nil
 	if resumed {
 		look = cmd.ID
@@ -69,6 +70,14 @@ func attemptOnce[S any](ctx context.Context, rt *Runtime, cmd Command, a Aggrega
 		return found(cmd, l), nil
 	}
 	events, err := decide(l.State)
+	if look == uuid.Nil && cmd.Key != "" && (err != nil || len(events) == 0) {
+		// With a key the same command may have been finished by another process
+		// that took this one for dead: what is refused now may be its own work.
+		out, done, lookErr := Carried(ctx, rt, cmd.again(), a, id)
+		if lookErr != nil || done {
+			return out, lookErr
+		}
+	}
 	if err != nil {
 		return Outcome[S]{State: l.State, Revision: l.Revision, Position: l.Position}, err
 	}

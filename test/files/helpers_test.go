@@ -40,6 +40,8 @@ type site struct {
 	mu             sync.Mutex
 	events         []string
 	recorderFails  error
+	asked          []string // paths that were announced
+	refuse         error    // what announcing answers
 	connectionGone chan struct{}
 }
 
@@ -80,6 +82,14 @@ func (s *site) seen() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.events...)
+}
+
+// Announced implements web.Recorder.
+func (s *site) Announced(_ context.Context, _, _ uuid.UUID, p storage.Path) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, p.String())
+	return s.refuse
 }
 
 // Uploaded implements web.Recorder.

@@ -49,9 +49,11 @@ type Store interface {
 	Receive(ctx context.Context, tenant, space uuid.UUID, p storage.Path, offset, total int64, body io.Reader, checksum []byte) (received int64, sum []byte, created bool, err error)
 }
 
-// Recorder makes events of what was done. Downloaded is called before the first
-// byte leaves, Uploaded when the file has its place.
+// Recorder makes events of what is done. Announced is called before the first
+// byte of a file is taken, Uploaded when the file has its place, Downloaded
+// before the first byte leaves.
 type Recorder interface {
+	Announced(ctx context.Context, tenant, space uuid.UUID, p storage.Path) error
 	Uploaded(ctx context.Context, tenant, space uuid.UUID, p storage.Path, size int64, sha256 []byte) error
 	Downloaded(ctx context.Context, tenant, space uuid.UUID, p storage.Path, size int64) error
 }

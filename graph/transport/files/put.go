@@ -22,6 +22,14 @@ func (h *Handler) put(w http.ResponseWriter, r *http.Request, t target) error {
 		w.Header().Set("Connection", "close") // the body isn't read
 		return err
 	}
+	if part.offset == 0 {
+		// On record before the disk is touched: a crash in between leaves no file
+		// that nobody asked for.
+		if err := h.cfg.Recorder.Announced(r.Context(), t.tenant, t.space, t.path); err != nil {
+			w.Header().Set("Connection", "close") // the body isn't read
+			return err
+		}
+	}
 	// The store must not stop because the client does: what came is kept, and a
 	// file that is complete takes its place. A client that left shows in the body.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), h.cfg.UploadTimeout)
