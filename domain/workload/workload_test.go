@@ -30,7 +30,7 @@ func TestShapes(t *testing.T) {
 						want := ""
 						switch {
 						case !fits:
-							want = "NOT_ALLOWED deployment"
+							want = "NOT_ALLOWED deploymentType"
 						default:
 							if workers < r[0] || workers > r[1] {
 								want += "OUT_OF_RANGE resources.workers "
