@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -145,7 +146,11 @@ func (f Filter) where() (string, []any) {
 	if f.Project != uuid.Nil {
 		add("t.project = $%d", f.Project)
 	}
-	if len(f.Actions) > 0 {
+	switch len(f.Actions) {
+	case 0:
+	case 1: // an index gives them in order
+		add("t.action = $%d", f.Actions[0])
+	default:
 		add("t.action = ANY($%d)", f.Actions)
 	}
 	if len(f.Outcomes) > 0 {
@@ -154,6 +159,10 @@ func (f Filter) where() (string, []any) {
 			names[i] = string(o)
 		}
 		add("t.outcome = ANY($%d)", names)
+		if !slices.Contains(f.Outcomes, Done) {
+			// Said in the words of the index of what was not simply done.
+			conds = append(conds, "t.outcome <> 'DONE'")
+		}
 	}
 	if !f.From.IsZero() {
 		add("t.at >= $%d", f.From)
