@@ -103,7 +103,7 @@ func TestCreate(t *testing.T) {
 		"ALG-01_a_script_that_is_not_there": {alice, vision, VersionInput{Label: "1", Fields: imaged(), Source: &SourceInput{Directory: "no", Script: "b"}}, "INVALID_PATH source.script.directory"},
 		"ALG-01_no_image":                   {alice, vision, VersionInput{Label: "1", Source: &SourceInput{Command: "a"}}, "REQUIRED image"},
 		"ALG-01_everything_wrong_at_once":   {alice, vision, VersionInput{Label: "/"}, "INVALID_CHARACTERS label, REQUIRED source, REQUIRED image"},
-		"ALG-01_a_wrong_deployment":         {alice, vision, with(commanded("1"), func(f *Fields) { f.Deployment = patch.To(workload.PSWorker) }), "NOT_ALLOWED deployment"},
+		"ALG-01_a_wrong_deployment":         {alice, vision, with(commanded("1"), func(f *Fields) { f.Deployment = patch.To(workload.PSWorker) }), "NOT_ALLOWED deploymentType"},
 		"ALG-01_a_framework_that_is_none":   {alice, vision, with(commanded("1"), func(f *Fields) { f.Image = patch.To(workload.Image{Framework: "COBOL", Reference: "x"}) }), "INVALID_VALUE image.framework"},
 		"ALG-01_a_model_that_is_seen":       {alice, vision, with(commanded("1"), func(f *Fields) { f.Model = patch.To(v2) }), ""},
 		"ALG-01_a_model_that_is_not":        {alice, vision, with(commanded("1"), func(f *Fields) { f.Model = patch.To(v1) }), "NOT_FOUND modelId"},

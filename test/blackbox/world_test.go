@@ -48,7 +48,7 @@ func newWorld(t *testing.T) *world { t.Helper(); return worldOf(t, shared) }
 func worldOf(t *testing.T, p *program) *world {
 	t.Helper()
 	w := &world{t: t, p: p, admin: client{t, p, "dev-admin"}}
-	w.project = w.admin.do("createProject", vars{"name": unique("project")}).str("project.id")
+	w.project = w.admin.do("createProject", vars{"name": unique("a_project")}).str("project.id")
 	w.owner, w.ownerID = w.person("owner", "MEMBER")
 	w.peer, w.peerID = w.person("peer", "MEMBER")
 	w.outside, w.outsideID = w.person("outside", "")
