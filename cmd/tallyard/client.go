@@ -143,7 +143,7 @@ func (c client) watch(ctx context.Context, doc string, vars map[string]any, show
 	dial, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	header := http.Header{"User-Agent": {"tallyard/" + version}}
-	conn, _, err := websocket.Dial(dial, "ws"+strings.TrimPrefix(c.url, "http")+"/graphql", &websocket.DialOptions{
+	conn, _, err := websocket.Dial(dial, "ws"+strings.TrimPrefix(c.url, "http")+"/graphql", &websocket.DialOptions{ //nolint:bodyclose // the library reads the body itself
 		Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: header,
 	})
 	if err != nil {

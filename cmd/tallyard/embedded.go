@@ -32,7 +32,7 @@ const maxSocketPath = 107 - len("/events.sock")
 // startStores starts what is embedded, both at once.
 func startStores(ctx context.Context, c config, logger *slog.Logger) (*stores, error) {
 	s := &stores{eventStore: c.eventStore, database: c.database}
-	if err := os.MkdirAll(c.dataDir, 0o711); err != nil {
+	if err := os.MkdirAll(c.dataDir, 0o711); err != nil { //nolint:gosec // G301: the user that Postgres runs as passes through it
 		return nil, fmt.Errorf("the data directory can't be made: %w", err)
 	}
 	if err := s.socketDir(c.dataDir); err != nil {

@@ -103,21 +103,23 @@ func (p *parts) ready(ctx context.Context) error {
 	return nil
 }
 
-// announce waits until the program is ready and prints what a person needs.
+// announce waits until the program is ready and prints what a person needs. A
+// terminal that is gone is no reason to end.
 func (p *parts) announce(ctx context.Context, out *os.File, addr net.Addr, started time.Time) {
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) }
 	base := "http://" + addr.String()
-	fmt.Fprintf(out, "Tallyard %s\n  listening    %s\n", version, base)
+	say("Tallyard %s\n  listening    %s\n", version, base)
 	select {
 	case <-ctx.Done():
 		return
 	case <-p.readyOnce(ctx):
 	}
-	fmt.Fprintf(out, "  explorer     %s/\n  graphql      %s/graphql\n  files        %s/files/home/…\n  health       %s/readyz\n  data         %s\n",
+	say("  explorer     %s/\n  graphql      %s/graphql\n  files        %s/files/home/…\n  health       %s/readyz\n  data         %s\n",
 		base, base, base, base, p.config.dataDir)
 	if p.config.dev {
-		fmt.Fprintf(out, "  sign in as   Authorization: Bearer dev-alice (or dev-admin, dev-carol, dev-bob, dev-audra, dev-oscar, dev-mallory)\n")
+		say("  sign in as   Authorization: Bearer dev-alice (or dev-admin, dev-carol, dev-bob, dev-audra, dev-oscar, dev-mallory)\n")
 	}
-	fmt.Fprintf(out, "Ready after %.1f s. Ctrl-C stops it.\n", time.Since(started).Seconds())
+	say("Ready after %.1f s. Ctrl-C stops it.\n", time.Since(started).Seconds())
 }
 
 // readyOnce is closed when the program is ready for the first time.

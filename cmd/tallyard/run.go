@@ -73,7 +73,7 @@ func run(ctx context.Context, c config, out *os.File) (err error) {
 	p.announce(ctx, out, listener.Addr(), started)
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(out, "Stopping.")
+		_, _ = fmt.Fprintln(out, "Stopping.") // as in announce
 		return nil
 	case err := <-fatal:
 		return err
