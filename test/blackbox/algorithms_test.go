@@ -31,12 +31,11 @@ func TestDelete(t *testing.T) {
 		}
 	})
 	t.Run("ALG-12_by_the_owner_or_an_admin_alone", func(t *testing.T) {
-		other, version := w.create(w.command(unique("del")))
+		_, version := w.create(w.command(unique("del")))
 		w.publish(version, "GROUP")
 		w.peer.refuse("deleteAlgorithmVersion", vars{"id": version}, "FORBIDDEN")
 		w.outside.refuse("deleteAlgorithmVersion", vars{"id": version}, "NOT_FOUND")
 		w.admin.do("deleteAlgorithmVersion", vars{"id": version})
-		_ = other
 	})
 }
 

@@ -205,7 +205,7 @@ func document(mutation string) string {
 		strings.ToUpper(mutation[:1])+mutation[1:]+"Input", mutation, selections[mutation], refused, receipt)
 }
 
-// try sends a command and gives its payload, refused or not.
+// attempt sends a command and gives its payload, refused or not.
 func (c client) attempt(mutation string, input vars) value {
 	c.t.Helper()
 	return c.ask(document(mutation), vars{"input": input}).at(mutation)

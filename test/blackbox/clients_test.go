@@ -118,7 +118,7 @@ func TestExplorer(t *testing.T) {
 	name := unique("seen_in_the_browser_")
 	alice := as(t, "alice")
 	project := alice.ask(`{ me { projects { id } } }`, nil).str("me.projects.0.id")
-	make := func(context.Context, *chromedp.Target) error {
+	add := func(context.Context, *chromedp.Target) error {
 		alice.do("createAlgorithm", vars{"projectId": project, "name": name, "label": "v1", "image": vars{"reference": "x"}, "source": vars{"command": "x"}})
 		return nil
 	}
@@ -129,7 +129,7 @@ func TestExplorer(t *testing.T) {
 		{"open", chromedp.Steps(chromedp.Navigate(shared.url+"/"), chromedp.WaitVisible(button), shown(query, "Welcome to Tallyard"))},
 		{"look", chromedp.Steps(play("Look"), shown(result, `"loginName": "alice"`))},
 		{"snapshot", chromedp.Steps(play("Watch"), shown(result, `"kind": "SNAPSHOT"`))},
-		{"live", chromedp.Steps(chromedp.Func(make), shown(result, name))},
+		{"live", chromedp.Steps(chromedp.Func(add), shown(result, name))},
 	} {
 		err := chromedp.Do(ctx, s.do)
 		picture(ctx, t, s.name)

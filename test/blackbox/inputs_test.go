@@ -16,8 +16,7 @@ type given struct {
 	input    func(w *world) vars
 }
 
-// name is a createAlgorithm with another name; each input of the table is used
-// in a project of its own, so that names don't meet.
+// name is a createAlgorithm with another name.
 func name(what, value string) given {
 	return create(what, vars{"name": value})
 }

@@ -16,7 +16,6 @@ import (
 type watch struct {
 	t     *testing.T
 	conn  *websocket.Conn
-	field string
 	items chan value
 	// ended carries why nothing follows: a close code, "complete", or errors.
 	ended chan ending

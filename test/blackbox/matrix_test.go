@@ -178,18 +178,16 @@ func (s *stage) read(c client, field string) string {
 	if strings.HasPrefix(doc, "subscription") {
 		w := c.subscribe(doc, v)
 		defer func() { _ = w.conn.CloseNow() }() // one item is enough
-		select {
-		case item, ok := <-w.items:
-			if ok {
-				return yes(strings.Contains(item.String(), seen))
-			}
-			if end := <-w.ended; end.errors.v != nil {
-				return end.errors.str("0.extensions.code")
-			} else if end.code == 4403 {
-				return "UNAUTHENTICATED"
-			} else {
-				return fmt.Sprint("closed with ", end.code)
-			}
+		if item, ok := <-w.items; ok {
+			return yes(strings.Contains(item.String(), seen))
+		}
+		switch end := <-w.ended; {
+		case end.errors.v != nil:
+			return end.errors.str("0.extensions.code")
+		case end.code == 4403:
+			return "UNAUTHENTICATED"
+		default:
+			return fmt.Sprint("closed with ", end.code)
 		}
 	}
 	r := c.send(doc, v)

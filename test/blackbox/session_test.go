@@ -115,7 +115,6 @@ func TestSession(t *testing.T) {
 		}
 		audra.refuse("publishAlgorithmVersion", vars{"id": version, "visibility": "GROUP"}, "FORBIDDEN")
 	})
-
 }
 
 // unseen tries every way from mallory's tenant to something of another one.

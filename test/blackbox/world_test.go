@@ -29,18 +29,15 @@ func unique(prefix string) string { return fmt.Sprintf("%s%d", prefix, serial.Ad
 // world is a project of its own with people of its own, so that tests don't
 // see each other.
 type world struct {
-	t              *testing.T
-	p              *program
-	admin          client
-	owner, peer    client // members of the project
-	ownerID        string
-	peerID         string
-	project        string
-	outside        client // of the tenant, in no project
-	ownerLogin     string
-	outsideID      string
-	directory      string
-	directoryFiles map[string]string
+	t           *testing.T
+	p           *program
+	admin       client
+	owner, peer client // members of the project
+	ownerID     string
+	peerID      string
+	project     string
+	outside     client // of the tenant, in no project
+	outsideID   string
 }
 
 func newWorld(t *testing.T) *world { t.Helper(); return worldOf(t, shared) }
