@@ -134,11 +134,13 @@ func onPublicationStarted(w *runner.Writer, e es.Envelope) error {
 func onPublished(w *runner.Writer, e es.Envelope) error {
 	ev := e.Event.(algorithm.VersionPublished)
 	reach := access.Reach(ev.Visibility)
+	// One statement per row: every change of updated_at is one in several indexes.
 	w.Exec(`UPDATE {g}.algorithm_versions SET status = $2, problem = '', visibility = $3, wanted = NULL, reach = $4,
-			fingerprint = $5, files = $6, published_at = $7, published_by = $8 WHERE id = $1`,
-		ev.Version, string(algorithm.Published), string(ev.Visibility), reach, ev.Fingerprint, es.ValueOf(ev.Files), e.Meta.Time, ev.By)
-	w.Exec(`UPDATE {g}.algorithms SET reach = GREATEST(reach, $2) WHERE id = $1`, e.Root().ID, reach)
-	return touchVersion(w, e, ev.Version)
+			fingerprint = $5, files = $6, published_at = $7, published_by = $8, changes = changes + $9, updated_at = $7 WHERE id = $1`,
+		ev.Version, string(algorithm.Published), string(ev.Visibility), reach, ev.Fingerprint, es.ValueOf(ev.Files), e.Meta.Time, ev.By, ofPerson(e))
+	w.Exec(`UPDATE {g}.algorithms SET reach = GREATEST(reach, $2), changes = changes + $3, updated_at = $4 WHERE id = $1`,
+		e.Root().ID, reach, byPerson(e), e.Meta.Time)
+	return nil
 }
 
 func onVersionDeleted(w *runner.Writer, e es.Envelope) error {
@@ -177,17 +179,21 @@ func onFavorite(w *runner.Writer, e es.Envelope) error {
 
 // touchVersion counts a change of a version and of its algorithm.
 func touchVersion(w *runner.Writer, e es.Envelope, id uuid.UUID) error {
-	changes := 0
-	if e.Meta.Actor.Person() {
-		changes = 1
-	}
-	w.Exec(`UPDATE {g}.algorithm_versions SET changes = changes + $2, updated_at = $3 WHERE id = $1`, id, changes, e.Meta.Time)
+	w.Exec(`UPDATE {g}.algorithm_versions SET changes = changes + $2, updated_at = $3 WHERE id = $1`, id, ofPerson(e), e.Meta.Time)
 	touch(w, e)
 	return nil
 }
 
 func touch(w *runner.Writer, e es.Envelope) {
 	w.Exec(`UPDATE {g}.algorithms SET changes = changes + $2, updated_at = $3 WHERE id = $1`, e.Root().ID, byPerson(e), e.Meta.Time)
+}
+
+// ofPerson counts an event of a person's command, for the version that it is about.
+func ofPerson(e es.Envelope) int {
+	if e.Meta.Actor.Person() {
+		return 1
+	}
+	return 0
 }
 
 // byPerson counts a person's command once, by its first event.
