@@ -52,9 +52,15 @@ func TestStates(t *testing.T) {
 			name   string
 			decide es.Decide[State]
 		}{
-			{"ALG-12_edit_description", editDescription}, {"ALG-12_edit_image", editImage}, {"ALG-12_edit_nothing", editNothing},
-			{"ALG-12_edit_source", editSource}, {"ALG-03_edit_by_copy", editByCopy}, {"ALG-12_publish", publish},
-			{"ALG-12_delete", deleteOne}, {"ALG-08_delete_in_batch", deleteInBatch}, {"ALG-08_use", use},
+			{"ALG-12_edit_description", editDescription},
+			{"ALG-12_edit_image", editImage},
+			{"ALG-12_edit_nothing", editNothing},
+			{"ALG-12_edit_source", editSource},
+			{"ALG-03_edit_by_copy", editByCopy},
+			{"ALG-12_publish", publish},
+			{"ALG-12_delete", deleteOne},
+			{"ALG-08_delete_in_batch", deleteInBatch},
+			{"ALG-08_use", use},
 		} {
 			t.Run(c.name+"_when_"+string(status), func(t *testing.T) {
 				if got := outcome(c.decide(s)); got != want[i] {

@@ -138,8 +138,12 @@ func TestCreate(t *testing.T) {
 			servers int
 			then    workload.Deployment
 		}{
-			{workload.TensorFlow, 2, 1, workload.PSWorker}, {workload.PyTorch, 2, 0, workload.MasterWorker}, {workload.MXNet, 2, 1, workload.ServerWorker},
-			{workload.PaddlePaddle, 2, 0, workload.Collective}, {workload.TensorFlow, 1, 0, workload.Single}, {workload.Other, 0, 0, workload.Single},
+			{workload.TensorFlow, 2, 1, workload.PSWorker},
+			{workload.PyTorch, 2, 0, workload.MasterWorker},
+			{workload.MXNet, 2, 1, workload.ServerWorker},
+			{workload.PaddlePaddle, 2, 0, workload.Collective},
+			{workload.TensorFlow, 1, 0, workload.Single},
+			{workload.Other, 0, 0, workload.Single},
 		} {
 			r := w.create(alice, fmt.Sprint("deployed", i), with(commanded("1"), func(f *Fields) {
 				f.Image = patch.To(workload.Image{Framework: c.f, Reference: "x"})

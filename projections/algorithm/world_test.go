@@ -57,6 +57,7 @@ type homes struct{}
 func (homes) Script(_ context.Context, _, _ uuid.UUID, directory, script string) (domain.Script, error) {
 	return domain.Script{Space: home, Directory: directory, Script: script}, nil
 }
+
 func (homes) Free(context.Context, uuid.UUID, uuid.UUID, string) (uuid.UUID, error) { return home, nil }
 
 type noModels struct{}

@@ -180,8 +180,10 @@ func (w *world) people(b *testing.B, n int) {
 		login := fmt.Sprintf("owner%d", i)
 		user := ask("CreateUserInput", "createUser", "user", map[string]any{"loginName": login, "displayName": fmt.Sprintf("Owner %d", i)})
 		w.company.Owners = append(w.company.Owners, user)
-		ask("GrantRoleInput", "grantRole", "user", map[string]any{"userId": relay.Of(relay.User, user), "role": "MEMBER",
-			"projectId": relay.Of(relay.Project, w.company.Projects[i+1]), "reason": "Works there."})
+		ask("GrantRoleInput", "grantRole", "user", map[string]any{
+			"userId": relay.Of(relay.User, user), "role": "MEMBER",
+			"projectId": relay.Of(relay.Project, w.company.Projects[i+1]), "reason": "Works there.",
+		})
 	}
 	for _, u := range users.Users.Nodes {
 		if u.LoginName == "alice" || u.LoginName == "carol" {
@@ -193,8 +195,10 @@ func (w *world) people(b *testing.B, n int) {
 	w.fay = "fay"
 	remote := ask("CreateProjectInput", "createProject", "project", map[string]any{"name": "remote"})
 	fay := ask("CreateUserInput", "createUser", "user", map[string]any{"loginName": w.fay, "displayName": "Fay Example"})
-	ask("GrantRoleInput", "grantRole", "user", map[string]any{"userId": relay.Of(relay.User, fay), "role": "MEMBER",
-		"projectId": relay.Of(relay.Project, remote), "reason": "Works there."})
+	ask("GrantRoleInput", "grantRole", "user", map[string]any{
+		"userId": relay.Of(relay.User, fay), "role": "MEMBER",
+		"projectId": relay.Of(relay.Project, remote), "reason": "Works there.",
+	})
 }
 
 // registry knows the events that the history is made of.
@@ -280,14 +284,4 @@ func (w *world) pool(b *testing.B, configure func(*pgxpool.Config)) *pgxpool.Poo
 	}
 	b.Cleanup(pool.Close)
 	return pool
-}
-
-// schema is the live generation's.
-func schema(b *testing.B, pool *pgxpool.Pool) string {
-	b.Helper()
-	var id int
-	if err := pool.QueryRow(b.Context(), `SELECT id FROM tallyard.generations WHERE state = 'live'`).Scan(&id); err != nil {
-		b.Fatal(err)
-	}
-	return fmt.Sprintf("gen_%d", id)
 }

@@ -163,7 +163,7 @@ func (w *writer) untilAcknowledged(mutation, name string, input map[string]any) 
 		}
 		err := w.do(query, map[string]any{"input": input}, &data)
 		answer := data[mutation]
-		switch problems := (program.Problems)(nil); {
+		switch problems := program.Problems(nil); {
 		case err == nil && len(answer.UserErrors) > 0:
 			return "", fmt.Errorf("%s, attempt %d: %w", input["idempotencyKey"], attempt, answer.UserErrors)
 		case err == nil && answer.AlgorithmVersion != nil:

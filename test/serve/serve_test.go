@@ -115,8 +115,10 @@ func (s *site) label(algorithm, label string) string {
 		}
 	}
 	s.do(`mutation($i: CreateAlgorithmVersionInput!) {createAlgorithmVersion(input: $i) {algorithmVersion {id} userErrors {code message}}}`,
-		map[string]any{"i": map[string]any{"algorithmId": algorithm, "label": label, "image": map[string]any{"reference": "pytorch:2.6"},
-			"source": map[string]any{"command": "python train.py"}}}, &data)
+		map[string]any{"i": map[string]any{
+			"algorithmId": algorithm, "label": label, "image": map[string]any{"reference": "pytorch:2.6"},
+			"source": map[string]any{"command": "python train.py"},
+		}}, &data)
 	if len(data.CreateAlgorithmVersion.UserErrors) > 0 || data.CreateAlgorithmVersion.AlgorithmVersion == nil {
 		s.t.Fatalf("%+v", data)
 	}
@@ -132,8 +134,10 @@ func (s *site) create(project string) version {
 		}
 	}
 	s.do(`mutation($i: CreateAlgorithmInput!) {createAlgorithm(input: $i) {algorithmVersion `+versionFields+` userErrors {code message}}}`,
-		map[string]any{"i": map[string]any{"projectId": project, "name": "resnet", "label": "v1", "image": map[string]any{"reference": "pytorch:2.6"},
-			"source": map[string]any{"script": map[string]any{"directory": "resnet", "script": "train.py"}}}}, &data)
+		map[string]any{"i": map[string]any{
+			"projectId": project, "name": "resnet", "label": "v1", "image": map[string]any{"reference": "pytorch:2.6"},
+			"source": map[string]any{"script": map[string]any{"directory": "resnet", "script": "train.py"}},
+		}}, &data)
 	if len(data.CreateAlgorithm.UserErrors) > 0 || data.CreateAlgorithm.AlgorithmVersion == nil {
 		s.t.Fatalf("%+v", data)
 	}

@@ -53,6 +53,7 @@ type homes struct{}
 func (homes) Script(_ context.Context, _, _ uuid.UUID, directory, script string) (algorithm.Script, error) {
 	return algorithm.Script{Space: home, Directory: directory, Script: script}, nil
 }
+
 func (homes) Free(context.Context, uuid.UUID, uuid.UUID, string) (uuid.UUID, error) { return home, nil }
 
 type noSamples struct{}
