@@ -133,6 +133,7 @@ func impatient(t testing.TB, log es.Log) *es.Runtime {
 
 // must gives a value or ends the test.
 func must[T any](t testing.TB) func(T, error) T {
+	t.Helper()
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {
