@@ -254,9 +254,15 @@ func (a *API) line(ctx context.Context, in gqlmodel.AuditFilter, env es.Envelope
 		}
 		return nil, err
 	}
+	kind := gqlmodel.EventKindCreated
 	found, err := a.Queries.Matching(ctx, f, env.ID)
+	if _, late := env.Event.(es.CommandRefused); err == nil && late && len(found) == 0 {
+		// The command was on record before it was refused: its line changed.
+		kind = gqlmodel.EventKindChanged
+		found, err = a.Queries.MatchingCommand(ctx, f, env.Meta.Command)
+	}
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return &gqlmodel.AuditTailEvent{Cursor: cursor, Kind: gqlmodel.EventKindCreated, AuditEntry: a.show(found[0], f.Outside)}, nil
+	return &gqlmodel.AuditTailEvent{Cursor: cursor, Kind: kind, AuditEntry: a.show(found[0], f.Outside)}, nil
 }

@@ -3422,7 +3422,7 @@ type AlgorithmVersion implements Node {
   publishedAt: Time
   "Who published it."
   publishedBy: User
-  "The last operation that moved its files."
+  "The last operation that moved its files; it is queued a moment after the mutation that begins it was answered."
   operation: Operation
   "What needs it; while there is anything it can't be deleted."
   usedBy: [AlgorithmUse!]!
@@ -4221,7 +4221,7 @@ extend type Query {
 type AuditTailEvent {
   "Where this item lies; give it as ` + "`" + `after` + "`" + ` to go on behind it."
   cursor: String!
-  "SNAPSHOT for the first item, which has no entry; CREATED for every line; RESYNC when the cursor is of no use."
+  "SNAPSHOT for the first item, which has no entry; CREATED for every line; CHANGED for one that was refused after it had begun; RESYNC when the cursor is of no use."
   kind: EventKind!
   "The line."
   auditEntry: AuditEntry

@@ -280,7 +280,7 @@ type AlgorithmVersion struct {
 	PublishedAt *time.Time `json:"publishedAt"`
 	// Who published it.
 	PublishedBy *User `json:"publishedBy"`
-	// The last operation that moved its files.
+	// The last operation that moved its files; it is queued a moment after the mutation that begins it was answered.
 	Operation *Operation `json:"operation"`
 	// What needs it; while there is anything it can't be deleted.
 	UsedBy []*AlgorithmUse `json:"usedBy"`
@@ -448,7 +448,7 @@ type AuditSubject struct {
 type AuditTailEvent struct {
 	// Where this item lies; give it as `after` to go on behind it.
 	Cursor string `json:"cursor"`
-	// SNAPSHOT for the first item, which has no entry; CREATED for every line; RESYNC when the cursor is of no use.
+	// SNAPSHOT for the first item, which has no entry; CREATED for every line; CHANGED for one that was refused after it had begun; RESYNC when the cursor is of no use.
 	Kind EventKind `json:"kind"`
 	// The line.
 	AuditEntry *AuditEntry `json:"auditEntry"`

@@ -220,9 +220,18 @@ func value[T any](p *T) T {
 
 // Matching gives the entry that an event began, when the filter lets it through.
 func (q Queries) Matching(ctx context.Context, f Filter, event uuid.UUID) ([]Entry, error) {
+	return q.matching(ctx, f, "t.id", event)
+}
+
+// MatchingCommand gives the entry of a command, when the filter lets it through.
+func (q Queries) MatchingCommand(ctx context.Context, f Filter, command uuid.UUID) ([]Entry, error) {
+	return q.matching(ctx, f, "t.command", command)
+}
+
+func (q Queries) matching(ctx context.Context, f Filter, column string, id uuid.UUID) ([]Entry, error) {
 	where, args := f.where()
-	args = append(args, event)
-	rows, err := q.Reader.Query(ctx, fmt.Sprintf("SELECT "+columns+" FROM "+tables+" WHERE %s AND t.id = $%d", where, len(args)), args...)
+	args = append(args, id)
+	rows, err := q.Reader.Query(ctx, fmt.Sprintf("SELECT "+columns+" FROM "+tables+" WHERE %s AND %s = $%d", where, column, len(args)), args...)
 	if err != nil {
 		return nil, err
 	}

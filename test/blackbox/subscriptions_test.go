@@ -257,6 +257,20 @@ func TestAuditTail(t *testing.T) {
 			}
 		}
 	})
+	t.Run("AUD-01_a_command_refused_half_way_is_told_as_refused", func(t *testing.T) {
+		w.owner.upload("late/file", "content")
+		tail := auditor.subscribe(`subscription($a: ID!) { auditTail(filter: {actorId: $a}) { kind auditEntry { action outcome } } }`, vars{"a": w.ownerID})
+		tail.next()
+		if got := w.owner.attempt("createDirectory", vars{"path": "late/file"}); len(got.strs("userErrors", "code")) != 1 {
+			t.Fatalf("%s", got)
+		}
+		for {
+			item := tail.next()
+			if item.str("auditEntry.action") == "createDirectory" && item.str("auditEntry.outcome") == "REFUSED" {
+				break
+			}
+		}
+	})
 	t.Run("AUD-02_the_tail_is_for_who_may_read_it", func(t *testing.T) {
 		for _, c := range []client{w.owner, as(t, "oscar")} {
 			if end := c.subscribe(document, vars{"p": w.project}).end(patience); end.errors.str("0.extensions.code") != "FORBIDDEN" {
