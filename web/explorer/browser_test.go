@@ -124,13 +124,19 @@ func serve(t *testing.T) string {
 // response reads all of an editor's text, which the page shows in lines.
 const response = `[...document.querySelectorAll('.result-window .view-line')].map(l => l.innerText).join('\n')`
 
+// written is the text of the editor that queries are written in. The button is
+// there before the editor is, and does nothing then.
+const written = `[...document.querySelectorAll('.graphiql-query-editor .view-line')].map(l => l.innerText).join('\n')`
+
 type step = chromedp.Action[chromedp.Void]
 
-func shows(texts ...string) step {
+func shows(texts ...string) step { return holds(response, texts...) }
+
+func holds(editor string, texts ...string) step {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		var last string
 		for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-			text, err := chromedp.Evaluate[string](response)(ctx, t)
+			text, err := chromedp.Evaluate[string](editor)(ctx, t)
 			if err != nil {
 				return err
 			}
@@ -139,7 +145,7 @@ func shows(texts ...string) step {
 				return nil
 			}
 		}
-		return errors.New("the result shows: " + last)
+		return errors.New("the editor shows: " + last)
 	})
 }
 
@@ -162,8 +168,8 @@ func choose(person string) step {
 			})()`)(ctx, t)
 			return err
 		}),
-		chromedp.WaitVisible(execute),
 		chromedp.Sleep(500*time.Millisecond), // the page is built anew
+		chromedp.WaitVisible(execute), holds(written, "query Example"),
 	)
 }
 
@@ -183,7 +189,7 @@ func TestTheExplorerWorksInABrowserWithoutNetwork(t *testing.T) {
 		name string
 		do   step
 	}{
-		{"open", chromedp.Steps(chromedp.Navigate(url+"/"), chromedp.WaitVisible(execute))},
+		{"open", chromedp.Steps(chromedp.Navigate(url+"/"), chromedp.WaitVisible(execute), holds(written, "query Example"))},
 		{"run the example", chromedp.Steps(run("Example"), shows(`"whoAmI": "good"`, `"hello": "Hello, explorer"`))},
 		{"subscribe", chromedp.Steps(run("Live"), shows(`"count": 3`))},
 		{"ask as ada", chromedp.Steps(choose("ada"), run("Example"), shows(`"whoAmI": "ada"`))},
