@@ -5,10 +5,14 @@ package problem
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"net"
 	"sort"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"tallyard/domain/es"
@@ -64,7 +68,26 @@ var awayFault = fault.New(fault.Unavailable, fault.CodeUnavailable,
 // unavailable tells whether an error passes by itself: a store is away, or the
 // read model is still being built.
 func unavailable(err error) bool {
-	return errors.Is(err, es.ErrUnavailable) || errors.Is(err, runner.ErrNotReady)
+	return errors.Is(err, es.ErrUnavailable) || errors.Is(err, runner.ErrNotReady) || postgresAway(err)
+}
+
+// postgresAway tells whether Postgres did not answer at all, or said that it
+// stops, starts or has no connection left.
+func postgresAway(err error) bool {
+	var connect *pgconn.ConnectError
+	var network *net.OpError
+	if errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	}
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	switch pg.Code {
+	case "57P01", "57P02", "57P03", "53300":
+		return true
+	}
+	return strings.HasPrefix(pg.Code, "08")
 }
 
 // Presenter shows faults with their codes and masks everything else, which is

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
@@ -21,6 +25,9 @@ func TestPresenter(t *testing.T) {
 	}{
 		"the event store is away":   {fmt.Errorf("append to secret-stream: %w", es.ErrUnavailable), fault.CodeUnavailable},
 		"the read model is built":   {fmt.Errorf("list: %w", runner.ErrNotReady), fault.CodeUnavailable},
+		"Postgres was stopped":      {fmt.Errorf("list: %w", &pgconn.PgError{Code: "57P01", Message: "secret"}), fault.CodeUnavailable},
+		"Postgres is gone":          {fmt.Errorf("list: %w", &net.OpError{Op: "write", Err: syscall.EPIPE}), fault.CodeUnavailable},
+		"a statement is wrong":      {fmt.Errorf("list: %w", &pgconn.PgError{Code: "42601", Message: "secret"}), fault.CodeInternal},
 		"a fault is shown as it is": {fault.New(fault.Stale, fault.CodeStaleRead, "Ask again."), fault.CodeStaleRead},
 		"the rest is masked":        {errors.New("SELECT secret FROM table"), fault.CodeInternal},
 	} {
