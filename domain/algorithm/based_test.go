@@ -152,6 +152,14 @@ func TestUpdate(t *testing.T) {
 		if got := codes(err); got != "INVALID_STATE" {
 			t.Errorf("came to %q", got)
 		}
+
+		// Nor is a place looked for that the copy would have had.
+		w.disk.taken = []string{"public_1"}
+		files := w.published("files", access.Private)
+		_, err = w.UpdateVersion(ctx, by(alice), UpdateInput{VersionRef: public, BasedOn: &files})
+		if got := codes(err); got != "INVALID_STATE" {
+			t.Errorf("with files came to %q", got)
+		}
 	})
 }
 

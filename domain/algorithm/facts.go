@@ -66,6 +66,10 @@ func (h *Handler) edit(ctx context.Context, g access.Grants, operation uuid.UUID
 		return e, err
 	}
 	if base != nil {
+		// A version that can't be edited is told so before a place for the copy is looked for.
+		if err := mayEdit(v, Fields{}, true); err != nil {
+			return e, err
+		}
 		e.origin = base.origin()
 	}
 	if in.Source != nil || base != nil {
