@@ -123,6 +123,12 @@ func (c *config) check() error {
 			return fmt.Errorf("--roles: there is no role %q; choose of %s", r, strings.Join(allRoles, ", "))
 		}
 	}
+	if c.shutdown <= 0 {
+		return fmt.Errorf("--shutdown-timeout %v: give a time above zero, such as 20s", c.shutdown)
+	}
+	if c.originsKept < 0 {
+		return fmt.Errorf("--keep-addresses %v: give zero or more, such as 2160h", c.originsKept)
+	}
 	if c.logFormat != "json" && c.logFormat != "text" {
 		return fmt.Errorf("--log-format %q: choose json or text", c.logFormat)
 	}

@@ -21,6 +21,9 @@ import (
 // cliAction makes a command of a way to run the program.
 func cliAction(adjust func(config) config) cli.ActionFunc {
 	return func(ctx context.Context, cmd *cli.Command) error {
+		if cmd.Args().Present() {
+			return fmt.Errorf("%q is no setting; settings begin with --, see tallyard %s --help", cmd.Args().First(), cmd.Name)
+		}
 		c := configOf(cmd)
 		if adjust != nil {
 			c = adjust(c)

@@ -87,6 +87,9 @@ func (c client) upload(ctx context.Context, name, place string) error {
 	if err != nil {
 		return err
 	}
+	if resp.StatusCode >= 300 && len(text) == 0 {
+		return fmt.Errorf("%s: the program answered %s; check the place, which is SPACE/PATH", place, resp.Status)
+	}
 	if resp.StatusCode >= 300 {
 		return fmt.Errorf("%s: %s", place, strings.TrimSpace(string(text)))
 	}
