@@ -72,7 +72,18 @@ type step = chromedp.Action[chromedp.Void]
 // play presses the button and picks an operation of the example.
 func play(operation string) step {
 	item := `//*[@role="menuitem" and contains(., "` + operation + `")]`
-	return chromedp.Steps(chromedp.Click(button), chromedp.WaitVisible(item), chromedp.Click(item))
+	// The page is made anew behind the button now and then, and the click is lost.
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) (err error) {
+		for range 10 {
+			opened, cancel := context.WithTimeout(ctx, 3*time.Second)
+			err = chromedp.Do(opened, chromedp.Steps(chromedp.Click(button), chromedp.WaitVisible(item), chromedp.Click(item)))
+			cancel()
+			if err == nil || ctx.Err() != nil {
+				return err
+			}
+		}
+		return err
+	})
 }
 
 // shown waits until an editor has a text.

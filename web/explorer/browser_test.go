@@ -154,7 +154,18 @@ const execute = chromedp.CSS(".graphiql-execute-button")
 // run presses the button and picks the operation from its menu.
 func run(operation string) step {
 	item := `//*[@role="menuitem" and contains(., "` + operation + `")]`
-	return chromedp.Steps(chromedp.Click(execute), chromedp.WaitVisible(item), chromedp.Click(item))
+	// The page is made anew behind the button now and then, and the click is lost.
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) (err error) {
+		for range 10 {
+			opened, cancel := context.WithTimeout(ctx, 3*time.Second)
+			err = chromedp.Do(opened, chromedp.Steps(chromedp.Click(execute), chromedp.WaitVisible(item), chromedp.Click(item)))
+			cancel()
+			if err == nil || ctx.Err() != nil {
+				return err
+			}
+		}
+		return err
+	})
 }
 
 func choose(person string) step {
