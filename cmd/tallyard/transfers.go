@@ -14,6 +14,7 @@ import (
 	"tallyard/domain/storage"
 	"tallyard/graph/authn"
 	"tallyard/graph/command"
+	"tallyard/graph/problem"
 	"tallyard/graph/relay"
 	"tallyard/graph/transport"
 	"tallyard/infra/files"
@@ -34,6 +35,7 @@ const uploadAction = "uploadFile"
 // Resolve implements the port of graph/transport/files. Who may not write is
 // refused on record, as with every other command.
 func (t transfers) Resolve(ctx context.Context, name string, write bool) (tenant, space uuid.UUID, err error) {
+	defer func() { err = problem.Outage(err) }()
 	v, err := authn.Must(ctx)
 	if err != nil {
 		return uuid.Nil, uuid.Nil, err
@@ -107,20 +109,20 @@ func (t transfers) begin(ctx context.Context) (es.Command, error) {
 func (t transfers) Announced(ctx context.Context, _, space uuid.UUID, p storage.Path) error {
 	cmd, err := t.begin(ctx)
 	if err != nil {
-		return err
+		return problem.Outage(err)
 	}
 	_, err = t.spaces.RequestUpload(ctx, cmd, space, p)
-	return err
+	return problem.Outage(err)
 }
 
 // Uploaded implements the port of graph/transport/files.
 func (t transfers) Uploaded(ctx context.Context, _, space uuid.UUID, p storage.Path, size int64, sha256 []byte) error {
 	cmd, err := t.begin(ctx)
 	if err != nil {
-		return err
+		return problem.Outage(err)
 	}
 	_, err = t.spaces.RecordUpload(ctx, cmd, space, storage.Upload{Path: p, SizeBytes: size, SHA256: hex.EncodeToString(sha256)})
-	return err
+	return problem.Outage(err)
 }
 
 // Downloaded implements the port of graph/transport/files. Reading one's own

@@ -174,7 +174,11 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 	}
 	moves := transfers{d.spaces, p.disk, p.origins, rt.Clock}
 	p.files = transportfiles.New(transportfiles.Config{
-		Authenticate: p.auth.Authenticate, Spaces: moves, Store: p.disk, Logger: p.logger,
+		Authenticate: func(ctx context.Context, token string) (context.Context, error) {
+			ctx, err := p.auth.Authenticate(ctx, token)
+			return ctx, problem.Outage(err)
+		},
+		Spaces: moves, Store: p.disk, Logger: p.logger,
 		Recorder: moves,
 	})
 	return nil

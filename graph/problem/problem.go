@@ -71,6 +71,15 @@ func unavailable(err error) bool {
 	return errors.Is(err, es.ErrUnavailable) || errors.Is(err, runner.ErrNotReady) || postgresAway(err)
 }
 
+// Outage turns an error that passes by itself into the fault that says so, for
+// entrances to the product beside GraphQL; every other error stays.
+func Outage(err error) error {
+	if _, ok := fault.All(err); !ok && unavailable(err) {
+		return awayFault
+	}
+	return err
+}
+
 // postgresAway tells whether Postgres did not answer at all, or said that it
 // stops, starts or has no connection left.
 func postgresAway(err error) bool {

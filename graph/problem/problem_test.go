@@ -37,3 +37,16 @@ func TestPresenter(t *testing.T) {
 		}
 	}
 }
+
+// TestOutage: an entrance beside GraphQL answers an outage as one, and leaves
+// every other error as it is.
+func TestOutage(t *testing.T) {
+	if err := Outage(fmt.Errorf("append: %w", es.ErrUnavailable)); !fault.Is(err, fault.CodeUnavailable) {
+		t.Errorf("an outage: %v", err)
+	}
+	for _, err := range []error{nil, errors.New("a mistake of ours"), fault.New(fault.NotFound, fault.CodeNotFound, "It is gone.")} {
+		if got := Outage(err); !errors.Is(got, err) {
+			t.Errorf("%v became %v", err, got)
+		}
+	}
+}
