@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v3"
+
+	"tallyard/infra/files"
 )
 
 // config is what a running program is told.
@@ -28,6 +30,7 @@ type config struct {
 	introspect  bool
 	originsKept time.Duration // how long client addresses are kept
 	adminSocket string
+	copyRate    int64 // bytes a second that copies of files read; 0: no limit
 }
 
 // env names a flag's environment variable.
@@ -50,6 +53,7 @@ func commonFlags(addr string) []cli.Flag {
 		&cli.StringFlag{Name: "data-dir", Value: defaultDataDir(), Sources: env("data-dir"), Usage: "where files and everything embedded lie"},
 		&cli.DurationFlag{Name: "shutdown-timeout", Value: 20 * time.Second, Sources: env("shutdown-timeout"), Usage: "how long a clean stop may take"},
 		&cli.DurationFlag{Name: "keep-addresses", Value: 90 * 24 * time.Hour, Sources: env("keep-addresses"), Usage: "how long the audit keeps clients' addresses"},
+		&cli.Int64Flag{Name: "copy-rate", Sources: env("copy-rate"), Usage: "bytes a second that copies of files may read, all of a process together; 0: no limit"},
 		&cli.StringFlag{Name: "admin-socket", Sources: env("admin-socket"), Usage: "unix socket of the command line (default: inside the data directory)"},
 	}
 }
@@ -106,6 +110,7 @@ func configOf(cmd *cli.Command) config {
 		eventStore: cmd.String("eventstore"), database: cmd.String("database"), masterKey: cmd.String("master-key-file"),
 		origins: cmd.StringSlice("origins"), introspect: cmd.Bool("introspection"), logFormat: cmd.String("log-format"),
 		shutdown: cmd.Duration("shutdown-timeout"), originsKept: cmd.Duration("keep-addresses"), adminSocket: cmd.String("admin-socket"),
+		copyRate: cmd.Int64("copy-rate"),
 	}
 }
 
@@ -128,6 +133,9 @@ func (c *config) check() error {
 	}
 	if c.originsKept < 0 {
 		return fmt.Errorf("--keep-addresses %v: give zero or more, such as 2160h", c.originsKept)
+	}
+	if c.copyRate != 0 && c.copyRate < files.MinCopyRate {
+		return fmt.Errorf("--copy-rate %d: give 0 for no limit, or at least %d bytes a second", c.copyRate, files.MinCopyRate)
 	}
 	if c.logFormat != "json" && c.logFormat != "text" {
 		return fmt.Errorf("--log-format %q: choose json or text", c.logFormat)

@@ -15,8 +15,10 @@ func TestSettings(t *testing.T) {
 		spoil func(*config)
 		says  string
 	}{
-		"no time to stop":        {func(c *config) { c.shutdown = -time.Second }, "--shutdown-timeout"},
-		"addresses kept too few": {func(c *config) { c.originsKept = -time.Second }, "--keep-addresses"},
+		"no time to stop":         {func(c *config) { c.shutdown = -time.Second }, "--shutdown-timeout"},
+		"addresses kept too few":  {func(c *config) { c.originsKept = -time.Second }, "--keep-addresses"},
+		"copies below the lowest": {func(c *config) { c.copyRate = 1 }, "--copy-rate"},
+		"a negative copy rate":    {func(c *config) { c.copyRate = -1 }, "--copy-rate"},
 	} {
 		bad := good
 		c.spoil(&bad)

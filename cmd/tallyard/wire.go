@@ -95,6 +95,7 @@ func build(ctx context.Context, c config, s *stores, logger *slog.Logger) (p *pa
 	}
 	p.disk, err = files.Open(files.Config{
 		SpacesDir: filepath.Join(c.dataDir, "spaces"), PublishedDir: filepath.Join(c.dataDir, "published"), Logger: logger,
+		CopyRate: c.copyRate,
 	})
 	if err != nil {
 		return p, err

@@ -109,7 +109,7 @@ func (c *copier) stream(digest hash.Hash, out, in *os.File, size int64) error {
 // blocks hands out the bytes of a file and counts them as done.
 func (c *copier) blocks(in *os.File, visit func([]byte) error) error {
 	if c.buffer == nil {
-		c.buffer = make([]byte, copyBuffer)
+		c.buffer = make([]byte, c.store.rate.block())
 	}
 	before := c.done.DoneBytes
 	for {
@@ -125,6 +125,10 @@ func (c *copier) blocks(in *os.File, visit func([]byte) error) error {
 			c.done.DoneBytes += int64(n)
 			if n == len(c.buffer) { // smaller ones are told with the file
 				report(c.progress, c.done)
+			}
+			if err := c.store.rate.pay(c.ctx, n); err != nil {
+				c.done.DoneBytes = before
+				return err
 			}
 		}
 		if errors.Is(err, io.EOF) {

@@ -32,6 +32,7 @@ type Config struct {
 	Logger       *slog.Logger // nil discards
 	MaxCopyFiles int64        // files and folders in one copy; 0 means 1,000,000
 	MaxCopyBytes int64        // bytes in one copy; 0 means 1 TiB
+	CopyRate     int64        // bytes a second that all copies read together, at least MinCopyRate; 0 means no limit
 }
 
 // Store is the file system of users and published artefacts.
@@ -41,6 +42,7 @@ type Store struct {
 	log               *slog.Logger
 	maxFiles          int64
 	maxBytes          int64
+	rate              *rate
 
 	// syncAround is the function of that name, except in tests that don't ask for durability.
 	syncAround func(*dir) error
@@ -50,7 +52,10 @@ type Store struct {
 
 // Open makes the two directories when they are missing and opens them.
 func Open(cfg Config) (*Store, error) {
-	s := &Store{log: cfg.Logger, maxFiles: cfg.MaxCopyFiles, maxBytes: cfg.MaxCopyBytes, syncAround: syncAround}
+	if cfg.CopyRate != 0 && cfg.CopyRate < MinCopyRate {
+		return nil, fmt.Errorf("files: a copy rate of %d bytes a second is too low; give at least %d, or 0 for no limit", cfg.CopyRate, MinCopyRate)
+	}
+	s := &Store{log: cfg.Logger, maxFiles: cfg.MaxCopyFiles, maxBytes: cfg.MaxCopyBytes, rate: newRate(cfg.CopyRate), syncAround: syncAround}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -107,40 +107,6 @@ func TestFailedPublication(t *testing.T) {
 	})
 }
 
-// TestPublicationInterrupted takes the directory away while it is copied.
-func TestPublicationInterrupted(t *testing.T) {
-	w := newWorld(t)
-	big := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB
-	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		w.owner.upload("big/"+name, big)
-	}
-	w.owner.upload("big/train.py", script)
-	_, version := w.create(with(w.input(unique("cut")), vars{"source": vars{"script": vars{"directory": "big", "script": "train.py"}}}))
-	w.owner.do("publishAlgorithmVersion", vars{"id": version, "visibility": "GROUP"})
-	w.owner.do("deleteFiles", vars{"paths": []string{"big"}})
-	live := w.owner.subscribe(`subscription($id: ID!) { operationEvents(filter: {subjectId: $id}) { operation { state } operations { state } } }`, vars{"id": version})
-	end := live.until("an end", func(v value) bool {
-		return strings.Contains(v.String(), "FAILED") || strings.Contains(v.String(), "SUCCEEDED")
-	})
-	t.Run("ALG-11_gone_in_the_middle_and_retried", func(t *testing.T) {
-		if strings.Contains(end[len(end)-1].String(), "SUCCEEDED") {
-			t.Log("the copy was quicker than the deletion") // then it is whole, as asked for below
-		} else {
-			for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-				w.owner.upload("big/"+name, big)
-			}
-			w.owner.upload("big/train.py", script)
-			w.owner.reaches(version, "PUBLISH_FAILED")
-			w.owner.do("retryOperation", vars{"id": w.owner.operationOf(version).str("id")})
-		}
-		w.owner.reaches(version, "PUBLISHED")
-		got := w.owner.ask(`query($id: ID!) { algorithmVersion(id: $id) { fileCount fileBytes } }`, vars{"id": version}).at("algorithmVersion")
-		if got.str("fileCount") != "9" {
-			t.Errorf("%s", got)
-		}
-	})
-}
-
 func TestBasedOn(t *testing.T) {
 	w := newWorld(t)
 	name := unique("base")

@@ -62,6 +62,7 @@ func runAll(m *testing.M) (code int, err error) {
 // program is a running tallyard in the development mode.
 type program struct {
 	dir, url string
+	flags    []string // beside those that every program has
 	cmd      *exec.Cmd
 	ended    chan error
 	said     lines
@@ -88,8 +89,8 @@ func (l *lines) String() string {
 
 // start runs the program and returns when it says that it is ready.
 func (p *program) start() error {
-	//nolint:gosec // G204: the program is the one built here
-	p.cmd = exec.CommandContext(context.Background(), binary, "dev", "--addr", "127.0.0.1:0", "--data-dir", p.dir)
+	args := append([]string{"dev", "--addr", "127.0.0.1:0", "--data-dir", p.dir}, p.flags...)
+	p.cmd = exec.CommandContext(context.Background(), binary, args...) //nolint:gosec // G204: the program is the one built here
 	p.cmd.Stderr = &p.said
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -141,9 +142,9 @@ func (p *program) stop() error {
 }
 
 // own starts a program for one test.
-func own(t *testing.T) *program {
+func own(t *testing.T, flags ...string) *program {
 	t.Helper()
-	p := &program{dir: filepath.Join(root, unique("data"))}
+	p := &program{dir: filepath.Join(root, unique("data")), flags: flags}
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}

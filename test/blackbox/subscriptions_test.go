@@ -3,7 +3,6 @@ package blackbox_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -165,57 +164,6 @@ func TestRightsOfSubscribers(t *testing.T) {
 				t.Errorf("the thing tells of itself: %s", item)
 			}
 		default:
-		}
-	})
-}
-
-func TestOperationEvents(t *testing.T) {
-	w := newWorld(t)
-	w.owner.upload("bulk/train.py", script)
-	for i := range 8 {
-		w.owner.upload(fmt.Sprintf("bulk/blob%d", i), strings.Repeat("x", 8<<20))
-	}
-	_, version := w.create(with(w.input(unique("op")), vars{"source": vars{"script": vars{"directory": "bulk", "script": "train.py"}}}))
-	live := w.owner.subscribe(`subscription($id: ID!) { operationEvents(filter: {subjectId: $id}) { cursor kind change { event } operation { state doneBytes totalBytes } } }`, vars{"id": version})
-	foreign := w.peer.subscribe(`subscription { operationEvents(filter: {all: true}) { kind operation { id } operations { id } } }`, nil)
-	foreign.next()
-	live.next()
-	w.owner.do("publishAlgorithmVersion", vars{"id": version, "visibility": "GROUP"})
-	items := live.until("SUCCEEDED", func(v value) bool { return v.str("operation.state") == "SUCCEEDED" })
-	t.Run("OPS-01_states_in_order_and_progress_that_grows", func(t *testing.T) {
-		var states []string
-		var done int64
-		progress := 0
-		for _, item := range items {
-			if item.str("kind") != "PROGRESS" {
-				states = append(states, item.str("operation.state"))
-				continue
-			}
-			progress++
-			var now int64
-			if _, err := fmt.Sscan(item.str("operation.doneBytes"), &now); err != nil || now < done {
-				t.Errorf("progress goes back: %s", item)
-			}
-			done = now
-		}
-		t.Logf("states %v, %d items of progress, %d bytes", states, progress, done)
-		if !slices.Equal(states, []string{"QUEUED", "RUNNING", "SUCCEEDED"}) {
-			t.Errorf("%v", states)
-		}
-		if last := items[len(items)-1]; last.str("operation.doneBytes") == "" || last.str("operation.doneBytes") != last.str("operation.totalBytes") {
-			t.Errorf("%s", last)
-		}
-	})
-	t.Run("LIV-03_others_see_nothing_of_it", func(t *testing.T) {
-		w.peer.upload("own/train.py", script)
-		own := w.peer.do("createAlgorithm", with(w.input(unique("op")), vars{"source": vars{"script": vars{"directory": "own", "script": "train.py"}}})).str("algorithmVersion.id")
-		w.peer.do("publishAlgorithmVersion", vars{"id": own, "visibility": "PRIVATE"})
-		w.peer.reaches(own, "PUBLISHED")
-		mine := w.peer.operationOf(own).str("id")
-		for _, item := range foreign.until("one's own", func(v value) bool { return v.str("operation.id") == mine }) {
-			if item.str("operation.id") != mine {
-				t.Errorf("%s", item)
-			}
 		}
 	})
 }

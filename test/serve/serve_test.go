@@ -3,6 +3,7 @@ package serve
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ func TestRolesInProcessesOfTheirOwn(t *testing.T) {
 	s := newSite(t)
 	projector := s.serve("projector", s.overTCP)
 	api := s.serve("api", s.overTCP)
-	worker := s.serve("worker", s.local)
+	worker := s.serve("worker", s.local, "--copy-rate", fmt.Sprint(1<<20)) // a minute and more for the copy below
 	token := strings.TrimSpace(s.command("bootstrap", "--tenant", "acme", "--project", "vision", "--login", "ada", "--name", "Ada Example"))
 	again := strings.TrimSpace(s.command("bootstrap", "--tenant", "acme", "--project", "vision", "--login", "ada", "--name", "Ada Example"))
 	if token == again || token == "" {
@@ -64,26 +65,29 @@ func TestRolesInProcessesOfTheirOwn(t *testing.T) {
 		t.Fatalf("%+v", published)
 	}
 	var v version
-	// Its progress is sampled, and a quick machine is done before the first sample.
-	s.eventually("the copy is queued", func() bool {
+	s.eventually("the copy has begun", func() bool {
 		v = s.version(made.ID)
-		return v.State != "PUBLISHING" || v.Operation != nil
+		return v.State != "PUBLISHING" || v.Operation != nil && v.Operation.DoneFiles != nil && *v.Operation.DoneFiles != "0"
 	})
 	worker.Kill()
 	v = s.version(made.ID)
 	t.Logf("worker killed: version %s, %s of %d files copied", v.State, text(v.Operation.DoneFiles), files)
-	if v.State != "PUBLISHING" {
-		t.Log("the worker was quicker than the kill: what follows shows the whole copy alone")
-	}
+	t.Run("OPS-02_the_worker_is_killed_in_the_middle_of_the_copy", func(t *testing.T) {
+		if done, err := strconv.Atoi(text(v.Operation.DoneFiles)); err != nil || v.State != "PUBLISHING" || v.Operation.State != "RUNNING" || done == 0 || done == files {
+			t.Errorf("%s, operation %+v", v.State, *v.Operation)
+		}
+	})
 	s.serve("worker", s.overTCP)
 	took := s.eventually("another worker finishes the copy", func() bool {
 		v = s.version(made.ID)
 		return v.State == "PUBLISHED"
 	})
 	t.Logf("another worker: PUBLISHED %d ms after it was ready, %s files, %s bytes, attempt %d", took.Milliseconds(), text(v.FileCount), text(v.FileBytes), v.Operation.Attempt)
-	if text(v.FileCount) != fmt.Sprint(files) {
-		t.Errorf("%s files were published, not %d", text(v.FileCount), files)
-	}
+	t.Run("OPS-02_another_worker_goes_on_with_it_to_its_end", func(t *testing.T) {
+		if text(v.FileCount) != fmt.Sprint(files) || v.Operation.Attempt != 1 {
+			t.Errorf("%s files were published, not %d; attempt %d", text(v.FileCount), files, v.Operation.Attempt)
+		}
+	})
 
 	second := s.begin("projector", s.local)
 	s.await(second)

@@ -85,19 +85,21 @@ func overTCP(t *testing.T, socket string) string {
 }
 
 // serve starts a process with one role and waits until it is ready.
-func (s *site) serve(role, eventStore string) *program.Program {
+func (s *site) serve(role, eventStore string, flags ...string) *program.Program {
 	s.t.Helper()
-	p := s.begin(role, eventStore)
+	p := s.begin(role, eventStore, flags...)
 	s.await(p)
 	return p
 }
 
-func (s *site) begin(role, eventStore string) *program.Program {
+func (s *site) begin(role, eventStore string, flags ...string) *program.Program {
 	s.t.Helper()
 	s.started++
 	socket := filepath.Join(filepath.Dir(s.data), fmt.Sprintf("admin-%d.sock", s.started))
-	p, err := program.Start(s.path, "serve", "--roles", role, "--addr", "127.0.0.1:0", "--data-dir", s.data, "--master-key-file", s.key,
-		"--eventstore", eventStore, "--database", s.database, "--admin-socket", socket)
+	p, err := program.Start(s.path, append([]string{
+		"serve", "--roles", role, "--addr", "127.0.0.1:0", "--data-dir", s.data, "--master-key-file", s.key,
+		"--eventstore", eventStore, "--database", s.database, "--admin-socket", socket,
+	}, flags...)...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
