@@ -53,15 +53,6 @@ func ParseFolder(text string) (Path, *fault.Fault) {
 	return parse(text)
 }
 
-// ParseName reads one name, without a slash, and gives its NFC form.
-func ParseName(text string) (string, *fault.Fault) {
-	if strings.Contains(text, "/") {
-		return "", invalidPath("A name holds no \"/\"; give one name, not a path.")
-	}
-	p, f := ParsePath(text)
-	return p.text, f
-}
-
 func parse(text string) (Path, *fault.Fault) {
 	// Normalising can shorten a text (a letter and its accent become one), but
 	// not more than threefold: anything longer is refused before work is spent on it.

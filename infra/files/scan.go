@@ -87,7 +87,7 @@ func (s *scanner) names(d *dir, path string, depth int) ([]string, error) {
 			return fault.New(fault.Quota, fault.CodeTooMany, fmt.Sprintf(
 				"The folder %s holds more than %d files; choose a smaller folder.", s.quote(""), s.maxFiles))
 		}
-		if _, f := storage.ParseName(name); f != nil {
+		if _, f := storage.ParsePath(name); f != nil { // no entry of a directory has a slash in its name
 			return fault.New(fault.Invalid, f.Code, fmt.Sprintf(
 				"The name %s can't be kept; rename it without control characters, backslashes and reserved names.", s.quote(below(path, name))))
 		}
