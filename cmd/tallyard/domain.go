@@ -87,6 +87,14 @@ func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Ma
 	return d
 }
 
+// bearers are the things that can be given another name: one line each.
+func (d *domain) bearers() map[string]es.Bearer {
+	return map[string]es.Bearer{
+		tenant.NameKind:  d.tenants.Bearer(),
+		project.NameKind: d.projects.Bearer(),
+	}
+}
+
 // bootstrap makes a tenant with a project and its first admin, and a token for
 // them. Run again it makes nothing twice and gives another token.
 func (d *domain) bootstrap(ctx context.Context, tenantName, projectName string, admin user.Person) (token string, err error) {

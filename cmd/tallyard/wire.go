@@ -207,7 +207,7 @@ func (p *parts) buildWorker() {
 	}
 	worker := lifecycle.Under(lead, "worker",
 		driver.New(rt, p.domain.artefacts.Process()),
-		driver.New(rt, repair.Process(rt)),
+		driver.New(rt, repair.Process(rt, p.domain.bearers())),
 		p.worker,
 	)
 	if p.config.has(roleProjector) {

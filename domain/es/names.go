@@ -36,7 +36,7 @@ func (NameReserved) Changes() []Change { return nil }
 type NameReleased struct {
 	Kind   string `json:"kind"`
 	Holder string `json:"holder"`
-	// Orphan: the holder never came to be; the command that reserved it died.
+	// Orphan: nothing bears the name; the command that reserved or left it died.
 	Orphan bool `json:"orphan,omitempty"`
 }
 
@@ -46,23 +46,24 @@ func (NameReleased) Changes() []Change { return nil }
 // NameCategory is the category of the names' streams.
 const NameCategory = "name"
 
-// OrphanAfter is how long a reservation without its thing is left alone. It is
+// OrphanAfter is how long a reservation that nothing bears is left alone. It is
 // far longer than any command may run.
 const OrphanAfter = 5 * time.Minute
 
 // NameState is what a name's stream folds to.
 type NameState struct {
-	Holder string    `json:"holder,omitempty"` // empty: free
-	Since  time.Time `json:"since,omitzero"`
+	Holder  string    `json:"holder,omitempty"` // empty: free
+	Since   time.Time `json:"since,omitzero"`   // when it was reserved last
+	Command uuid.UUID `json:"command,omitzero"` // that reserved it last
 }
 
 var nameAggregate = Aggregate[NameState]{
 	Category: NameCategory,
-	Fold:     1,
+	Fold:     2,
 	Evolve: func(s NameState, e Envelope) NameState {
 		switch ev := e.Event.(type) {
 		case NameReserved:
-			return NameState{Holder: ev.Holder, Since: e.Meta.Time}
+			return NameState{Holder: ev.Holder, Since: e.Meta.Time, Command: e.Meta.Command}
 		case NameReleased:
 			return NameState{}
 		}
@@ -70,8 +71,9 @@ var nameAggregate = Aggregate[NameState]{
 	},
 }
 
-// stream hides the name itself: with the key alone can anybody tell what is reserved.
-func (rt *Runtime) nameStream(tenant uuid.UUID, n Name) StreamID {
+// NameStream is the stream of a name. It hides the name itself: with the key
+// alone can anybody tell what is reserved.
+func (rt *Runtime) NameStream(tenant uuid.UUID, n Name) StreamID {
 	mac := hmac.New(sha256.New, rt.NameKey)
 	mac.Write([]byte(n.Kind))
 	mac.Write([]byte{0})
@@ -82,7 +84,7 @@ func (rt *Runtime) nameStream(tenant uuid.UUID, n Name) StreamID {
 
 // Holder tells which stream has a name; false when it is free.
 func (rt *Runtime) Holder(ctx context.Context, tenant uuid.UUID, n Name) (StreamID, bool, error) {
-	l, err := load(ctx, rt, nameAggregate, rt.nameStream(tenant, n), uuid.Nil)
+	l, err := load(ctx, rt, nameAggregate, rt.NameStream(tenant, n), uuid.Nil)
 	if err != nil || l.State.Holder == "" {
 		return StreamID{}, false, err
 	}
@@ -92,12 +94,16 @@ func (rt *Runtime) Holder(ctx context.Context, tenant uuid.UUID, n Name) (Stream
 
 // Reserve takes a name for a stream; the same holder may ask again. A name
 // whose holder never came to be is taken over once OrphanAfter has passed.
+//
+// Another command of the same holder reserves it anew: the event tells whoever
+// is about to free the name that it is wanted again.
 func (rt *Runtime) Reserve(ctx context.Context, cmd Command, n Name, holder StreamID) error {
-	return rt.onName(ctx, cmd, n, func(s NameState) ([]Event, error) {
+	return rt.onName(ctx, cmd, n, func(l Loaded[NameState]) ([]Event, error) {
+		s := l.State
 		switch {
-		case s.Holder == holder.String():
+		case s.Holder == holder.String() && s.Command == cmd.ID:
 			return nil, nil
-		case s.Holder == "":
+		case s.Holder == holder.String(), s.Holder == "":
 			return []Event{NameReserved{Kind: n.Kind, Holder: holder.String()}}, nil
 		}
 		orphan, err := rt.orphaned(ctx, s)
@@ -116,30 +122,30 @@ func (rt *Runtime) Reserve(ctx context.Context, cmd Command, n Name, holder Stre
 
 // Release frees a name that the stream holds; it is the last step of a deletion.
 func (rt *Runtime) Release(ctx context.Context, cmd Command, n Name, holder StreamID) error {
-	return rt.onName(ctx, cmd, n, func(s NameState) ([]Event, error) {
-		if s.Holder != holder.String() {
-			return nil, nil
-		}
-		return []Event{NameReleased{Kind: n.Kind, Holder: s.Holder}}, nil
-	})
+	return rt.releaseIf(ctx, cmd, n, holder, func(Loaded[NameState]) bool { return true })
 }
 
-// ReleaseOrphan frees the name of a stream when its holder never came to be. It
-// tells whether it did.
-func (rt *Runtime) ReleaseOrphan(ctx context.Context, cmd Command, stream StreamID) (bool, error) {
-	released := false
-	err := rt.appendTo(ctx, cmd, stream, func(s NameState) ([]Event, error) {
-		if s.Holder == "" {
+// ReleaseOwn frees a name that this very command reserved, because what it was
+// reserved for was refused. A name that another command reserved for the same
+// holder meanwhile stays that one's.
+func (rt *Runtime) ReleaseOwn(ctx context.Context, cmd Command, n Name, holder StreamID) error {
+	return rt.releaseIf(ctx, cmd, n, holder, func(l Loaded[NameState]) bool { return l.State.Command == cmd.ID })
+}
+
+// ReleaseLeft frees a name that its holder left by an event at a position. One
+// that was reserved again after that stays: the holder is about to come back.
+func (rt *Runtime) ReleaseLeft(ctx context.Context, cmd Command, n Name, holder StreamID, left Position) error {
+	// A name that is held was reserved by the last event of its stream.
+	return rt.releaseIf(ctx, cmd, n, holder, func(l Loaded[NameState]) bool { return l.Position < left })
+}
+
+func (rt *Runtime) releaseIf(ctx context.Context, cmd Command, n Name, holder StreamID, free func(Loaded[NameState]) bool) error {
+	return rt.onName(ctx, cmd, n, func(l Loaded[NameState]) ([]Event, error) {
+		if l.State.Holder != holder.String() || !free(l) {
 			return nil, nil
 		}
-		orphan, err := rt.orphaned(ctx, s)
-		if err != nil || !orphan {
-			return nil, err
-		}
-		released = true
-		return []Event{NameReleased{Holder: s.Holder, Orphan: true}}, nil
+		return []Event{NameReleased{Kind: n.Kind, Holder: l.State.Holder}}, nil
 	})
-	return released, err
 }
 
 func (rt *Runtime) orphaned(ctx context.Context, s NameState) (bool, error) {
@@ -155,13 +161,15 @@ func (rt *Runtime) orphaned(ctx context.Context, s NameState) (bool, error) {
 	return true, nil
 }
 
-func (rt *Runtime) onName(ctx context.Context, cmd Command, n Name, decide Decide[NameState]) error {
-	return rt.appendTo(ctx, cmd, rt.nameStream(cmd.Tenant, n), decide)
+type decideName func(Loaded[NameState]) ([]Event, error)
+
+func (rt *Runtime) onName(ctx context.Context, cmd Command, n Name, decide decideName) error {
+	return rt.appendTo(ctx, cmd, rt.NameStream(cmd.Tenant, n), decide)
 }
 
 // appendTo is Execute for a name's stream, which has no aggregate id and to
 // which one command may append twice (reserve, and release on a refusal).
-func (rt *Runtime) appendTo(ctx context.Context, cmd Command, stream StreamID, decide Decide[NameState]) error {
+func (rt *Runtime) appendTo(ctx context.Context, cmd Command, stream StreamID, decide decideName) error {
 	for attempt := range maxAttempts {
 		if attempt > 0 {
 			if err := jitter(ctx, attempt); err != nil {
@@ -172,9 +180,14 @@ func (rt *Runtime) appendTo(ctx context.Context, cmd Command, stream StreamID, d
 		if err != nil {
 			return err
 		}
-		events, err := decide(l.State)
+		events, err := decide(l)
 		if err != nil || len(events) == 0 {
 			return err
+		}
+		if l.Exists() {
+			// A command that comes again after its reservation was freed reserves
+			// anew: that is another event, with an id of its own.
+			cmd.run = rt.IDs.New()
 		}
 		_, _, err = rt.append(ctx, cmd, stream, At(l.Revision), events)
 		if !errors.Is(err, ErrWrongRevision) {

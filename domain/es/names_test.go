@@ -1,6 +1,7 @@
 package es_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 
@@ -96,6 +97,83 @@ func TestNames(t *testing.T) {
 		clock.pass(100 * es.OrphanAfter)
 		_, other := fresh()
 		taken(t, n, other)
+	})
+}
+
+// TestFreeing looks at who may free a name that its holder still has.
+func TestFreeing(t *testing.T) {
+	ctx := t.Context()
+	rt, clock := alone(t), newClock()
+	rt.Clock = clock
+	holder := counters.Stream(acme, uuid.New())
+	born(t, rt, holder)
+	name := func(v string) es.Name { return es.Name{Kind: "counter", Value: v} }
+	bears := func(v string) es.Bears {
+		return func(context.Context, es.StreamID) (es.Name, bool, error) { return name(v), v != "", nil }
+	}
+	held := func(v string) bool {
+		_, ok, err := rt.Holder(ctx, acme, name(v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	reserve := func(v string) es.Command {
+		cmd := command("")
+		if err := rt.Reserve(ctx, cmd, name(v), holder); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	unborne := func(v string, b es.Bears) bool {
+		freed, err := rt.ReleaseUnborne(ctx, command(""), rt.NameStream(acme, name(v)), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return freed
+	}
+	t.Run("GEN-04_a_refused_command_frees_its_own_reservation_alone", func(t *testing.T) {
+		mine := reserve("a")
+		theirs := reserve("a")
+		if err := rt.ReleaseOwn(ctx, mine, name("a"), holder); err != nil || !held("a") {
+			t.Errorf("freed what another command wants: %v", err)
+		}
+		if err := rt.ReleaseOwn(ctx, theirs, name("a"), holder); err != nil || held("a") {
+			t.Errorf("not freed: %v", err)
+		}
+	})
+	t.Run("GEN-04_a_name_that_is_wanted_back_is_not_freed", func(t *testing.T) {
+		reserve("b")
+		out := must[es.Outcome[counter]](t)(es.Execute(ctx, rt, command(""), counters, must[uuid.UUID](t)(holder.UUID()), add(1)))
+		reserve("b")
+		if err := rt.ReleaseLeft(ctx, command(""), name("b"), holder, out.Position); err != nil || !held("b") {
+			t.Errorf("freed: %v", err)
+		}
+		reserve("c")
+		out = must[es.Outcome[counter]](t)(es.Execute(ctx, rt, command(""), counters, must[uuid.UUID](t)(holder.UUID()), add(1)))
+		if err := rt.ReleaseLeft(ctx, command(""), name("c"), holder, out.Position); err != nil || held("c") {
+			t.Errorf("not freed: %v", err)
+		}
+	})
+	t.Run("TEN-11_what_nothing_bears_is_freed_after_its_time", func(t *testing.T) {
+		reserve("d")
+		clock.pass(es.OrphanAfter)
+		if unborne("d", nil) || unborne("d", bears("d")) {
+			t.Error("freed what a thing that exists bears, or may bear")
+		}
+		reserve("d") // somebody is about to give it the name
+		if unborne("d", bears("other")) {
+			t.Error("freed before its time")
+		}
+		clock.pass(es.OrphanAfter)
+		if !unborne("d", bears("other")) || held("d") || unborne("d", bears("other")) {
+			t.Error("not freed once")
+		}
+		reserve("e")
+		clock.pass(es.OrphanAfter)
+		if !unborne("e", bears("")) || held("e") {
+			t.Error("a thing without a name keeps one")
+		}
 	})
 }
 

@@ -92,15 +92,19 @@ func (h *Handler) Update(ctx context.Context, cmd es.Command, id uuid.UUID, in U
 		if !in.Name.Given {
 			return Refs{Project: id}, execute()
 		}
-		return Refs{Project: id}, h.mover(cmd.Tenant, id).To(ctx, cmd, in.Name.Or(""), execute)
+		return Refs{Project: id}, h.mover().To(ctx, cmd, Aggregate.Stream(cmd.Tenant, id), in.Name.Or(""), execute)
 	})
 }
 
-func (h *Handler) mover(tenant, id uuid.UUID) naming.Mover {
+func (h *Handler) mover() naming.Mover {
 	return naming.Mover{
-		Runtime: h.Runtime, Stream: Aggregate.Stream(tenant, id), Name: reservation,
-		Current: func(ctx context.Context) (string, error) {
-			s, err := h.Load(ctx, tenant, id)
+		Runtime: h.Runtime, Name: reservation,
+		Current: func(ctx context.Context, stream es.StreamID) (string, error) {
+			id, err := stream.UUID()
+			if err != nil {
+				return "", err
+			}
+			s, err := h.Load(ctx, stream.Tenant, id)
 			return s.Name, err
 		},
 		Left: func(e es.Event) (string, bool) {
@@ -111,6 +115,9 @@ func (h *Handler) mover(tenant, id uuid.UUID) naming.Mover {
 		},
 	}
 }
+
+// Bearer tells the repair of names which ones projects bear.
+func (h *Handler) Bearer() es.Bearer { return h.mover().Bearer("project.updated.v1") }
 
 // may checks who acts against the log. Parts of the system act by the code that
 // gave them the command.

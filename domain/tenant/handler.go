@@ -89,14 +89,18 @@ func (h *Handler) Update(ctx context.Context, cmd es.Command, id uuid.UUID, in U
 		if name == "" {
 			return Refs{Tenant: id}, execute()
 		}
-		return Refs{Tenant: id}, h.mover(id).To(ctx, cmd, name, execute)
+		return Refs{Tenant: id}, h.mover().To(ctx, cmd, Aggregate.Stream(es.PlatformTenant, id), name, execute)
 	})
 }
 
-func (h *Handler) mover(id uuid.UUID) naming.Mover {
+func (h *Handler) mover() naming.Mover {
 	return naming.Mover{
-		Runtime: h.Runtime, Stream: Aggregate.Stream(es.PlatformTenant, id), Name: reservation,
-		Current: func(ctx context.Context) (string, error) {
+		Runtime: h.Runtime, Name: reservation,
+		Current: func(ctx context.Context, stream es.StreamID) (string, error) {
+			id, err := stream.UUID()
+			if err != nil {
+				return "", err
+			}
 			s, err := h.Load(ctx, id)
 			return s.Name, err
 		},
@@ -106,6 +110,9 @@ func (h *Handler) mover(id uuid.UUID) naming.Mover {
 		},
 	}
 }
+
+// Bearer tells the repair of names which ones tenants bear.
+func (h *Handler) Bearer() es.Bearer { return h.mover().Bearer("tenant.renamed.v1") }
 
 // enter checks who acts and moves the command to the platform, where tenants live.
 func (h *Handler) enter(ctx context.Context, cmd es.Command) (es.Command, error) {

@@ -38,7 +38,7 @@ func TestRepair(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	d := driver.New(rt, repair.Process(rt))
+	d := driver.New(rt, repair.Process(rt, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
