@@ -248,7 +248,7 @@ func childMeetBadDisk() error {
 	if err != nil {
 		return err
 	}
-	s, err := serveStore(context.Background(), st, os.Getenv(childSocket), discard())
+	s, err := serveStore(context.Background(), st, Config{Socket: os.Getenv(childSocket), Logger: discard()})
 	if err != nil {
 		return err
 	}

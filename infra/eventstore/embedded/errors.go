@@ -17,6 +17,8 @@ const (
 	exceptionStreamDeleted  = "stream-deleted"
 	exceptionWrongVersion   = "wrong-expected-version"
 	exceptionAppendTooLarge = "maximum-append-size-exceeded"
+	exceptionNotLeader      = "not-leader"
+	exceptionAccessDenied   = "access-denied"
 )
 
 // trailerSetter is what a unary call and a stream have in common here.

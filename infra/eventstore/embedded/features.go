@@ -3,7 +3,6 @@ package embedded
 import (
 	"context"
 
-	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 )
@@ -37,22 +36,4 @@ func (featuresService) GetSupportedMethods(context.Context, *shared.Empty) (*ser
 		}
 	}
 	return answer, nil
-}
-
-// gossipService answers for a cluster of one.
-type gossipService struct {
-	gossip.UnimplementedGossipServer
-	server *Server
-}
-
-// Read describes the one member, which leads.
-func (g gossipService) Read(context.Context, *shared.Empty) (*gossip.ClusterInfo, error) {
-	s := g.server
-	return &gossip.ClusterInfo{Members: []*gossip.MemberInfo{{
-		InstanceId:   structuredUUID(s.store.id),
-		TimeStamp:    ticks(s.store.opt.clock()),
-		State:        gossip.MemberInfo_Leader,
-		IsAlive:      true,
-		HttpEndPoint: &gossip.EndPoint{Address: s.socket},
-	}}}, nil
 }

@@ -4,11 +4,22 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
 )
+
+// Names of services in the methods of calls.
+const servicePersistent = "event_store.client.persistent_subscriptions.PersistentSubscriptions"
+
+// serviceOf names the service of a full method, /service/method.
+func serviceOf(method string) string {
+	service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	return service
+}
 
 // stopped is the answer to a call that comes or is still open when the server stops.
 func (s *Server) stopped() error {
@@ -24,23 +35,65 @@ func (s *Server) isStopping() bool {
 	}
 }
 
-// guardUnary refuses calls while the server stops, and turns a panic into an
-// error: one broken call must not take the whole program down.
-func (s *Server) guardUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (resp any, err error) {
-	if s.isStopping() {
-		return nil, s.stopped()
+// admit decides whether a call may begin, and tells its handler who makes it.
+func (f *front) admit(ctx context.Context, set trailerSetter, method string) (context.Context, error) {
+	if f.server.isStopping() {
+		return nil, f.server.stopped()
 	}
-	defer s.recoverInto(info.FullMethod, &err)
+	who := owner
+	if f.users != nil {
+		var err error
+		if who, err = f.users.authenticate(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.checkLeader(ctx, set, method); err != nil {
+		return nil, err
+	}
+	if err := checkOperation(set, who, method); err != nil {
+		return nil, err
+	}
+	return withPrincipal(ctx, who), nil
+}
+
+// guardUnary admits a call, and turns a panic into an error: one broken call
+// must not take the whole program down.
+func (f *front) guardUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (resp any, err error) {
+	ctx, err = f.admit(ctx, unaryTrailer(ctx), info.FullMethod)
+	if err != nil {
+		return nil, err
+	}
+	defer f.server.recoverInto(info.FullMethod, &err)
 	return handle(ctx, req)
 }
 
 // guardStream is guardUnary for streaming calls.
-func (s *Server) guardStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
-	if s.isStopping() {
-		return s.stopped()
+func (f *front) guardStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
+	ctx, err := f.admit(stream.Context(), streamTrailer(stream), info.FullMethod)
+	if err != nil {
+		if info.IsClientStream && !info.IsServerStream && !f.server.isStopping() {
+			drain(stream)
+		}
+		return err
 	}
-	defer s.recoverInto(info.FullMethod, &err)
-	return handle(srv, stream)
+	defer f.server.recoverInto(info.FullMethod, &err)
+	return handle(srv, &admitted{ServerStream: stream, ctx: ctx})
+}
+
+// admitted is a streaming call of which it is known who makes it.
+type admitted struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context tells who makes the call, too.
+func (a *admitted) Context() context.Context { return a.ctx }
+
+// drain reads a request to its end. A client that is answered while it still
+// sends sees its own send fail and never the answer.
+func drain(stream grpc.ServerStream) {
+	for stream.RecvMsg(&emptypb.Empty{}) == nil {
+	}
 }
 
 func (s *Server) recoverInto(method string, err *error) {

@@ -5,16 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
-	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
-	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/keepalive"
 )
 
 const (
@@ -49,18 +44,18 @@ type Config struct {
 	// DiskReserve is the free space in bytes below which appends are refused,
 	// so that the log never meets a full disk; 0 is 64 MiB, negative is none.
 	DiskReserve int64
+	// Network opens the store to other programs; nil keeps it closed.
+	Network *NetworkConfig
 }
 
 // Server is an open embedded event store.
 type Server struct {
-	store    *store
-	rpc      *grpc.Server
-	listener net.Listener
-	socket   string
-	logger   *slog.Logger
+	store   *store
+	socket  *front
+	network []*front // the last leads
+	logger  *slog.Logger
 
 	stopping chan struct{} // closed when calls must end
-	served   chan error    // takes what Serve returned
 
 	closeOnce sync.Once
 	closeErr  error
@@ -91,45 +86,55 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := serveStore(ctx, st, cfg.Socket, cfg.Logger)
+	s, err := serveStore(ctx, st, cfg)
 	if err != nil {
 		return nil, errors.Join(err, st.close())
 	}
 	return s, nil
 }
 
-// serveStore serves an open store on a socket.
-func serveStore(ctx context.Context, st *store, socket string, logger *slog.Logger) (*Server, error) {
-	listener, err := listen(ctx, socket)
+// serveStore serves an open store on its socket and, where wanted, on a network.
+func serveStore(ctx context.Context, st *store, cfg Config) (*Server, error) {
+	s := &Server{store: st, logger: cfg.Logger, stopping: make(chan struct{})}
+	l, err := listen(ctx, cfg.Socket)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
-		store: st, listener: listener, socket: socket, logger: logger,
-		stopping: make(chan struct{}), served: make(chan error, 1),
+	s.socket = s.newFront(l, member{id: st.id, host: cfg.Socket, leads: true}, nil)
+	if cfg.Network != nil {
+		if s.network, err = s.openNetwork(ctx, cfg.Network); err == nil {
+			err = st.listUsers(ctx, cfg.Network.Users)
+		}
+		if err != nil {
+			for _, f := range s.fronts() {
+				err = errors.Join(err, f.listener.Close())
+			}
+			return nil, err
+		}
 	}
-	s.rpc = s.newRPC()
-	go func() { s.served <- s.rpc.Serve(listener) }()
+	for _, f := range s.fronts() {
+		f.serve()
+	}
 	return s, nil
 }
 
-func (s *Server) newRPC() *grpc.Server {
-	rpc := grpc.NewServer(
-		grpc.MaxRecvMsgSize(maxReceive),
-		grpc.MaxSendMsgSize(maxReceive),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(s.guardUnary),
-		grpc.ChainStreamInterceptor(s.guardStream),
-		grpc.WaitForHandlers(true),
-	)
-	streams.RegisterStreamsServer(rpc, &streamsService{server: s, store: s.store})
-	serverfeatures.RegisterServerFeaturesServer(rpc, featuresService{})
-	gossip.RegisterGossipServer(rpc, gossipService{server: s})
-	return rpc
+// fronts are all ways in.
+func (s *Server) fronts() []*front {
+	return append([]*front{s.socket}, s.network...)
 }
 
 // Address is the address by which the event store client's Configuration reaches the server.
-func (s *Server) Address() string { return "unix:" + s.socket }
+func (s *Server) Address() string { return "unix:" + s.socket.member.host }
+
+// NetworkAddresses are the addresses, host:port, by which clients come over the
+// network, in the order of NetworkConfig.Listen.
+func (s *Server) NetworkAddresses() []string {
+	addresses := make([]string, 0, len(s.network))
+	for _, f := range s.network {
+		addresses = append(addresses, f.member.address())
+	}
+	return addresses
+}
 
 // Failed is closed when the store can't go on, because its disk refused a
 // write. Every append is then answered with Unavailable; only a new process can
@@ -152,23 +157,38 @@ func (s *Server) stop(ctx context.Context) error {
 	graceful := make(chan struct{})
 	go func() {
 		defer close(graceful)
-		s.rpc.GracefulStop()
+		var all sync.WaitGroup
+		for _, f := range s.fronts() {
+			all.Go(f.rpc.GracefulStop)
+		}
+		all.Wait()
 	}()
 	grace := time.NewTimer(stopGrace)
 	defer grace.Stop()
 	select {
 	case <-graceful:
 	case <-grace.C:
-		s.rpc.Stop()
+		s.cut()
 	case <-ctx.Done():
-		s.rpc.Stop()
+		s.cut()
 	}
 	if s.store.failure() == nil {
 		<-graceful // every call has ended
 	}
 	err := s.store.close()
-	if serr := <-s.served; serr != nil && !errors.Is(serr, grpc.ErrServerStopped) {
-		err = errors.Join(err, fmt.Errorf("serve the event store: %w", serr))
+	for _, f := range s.fronts() {
+		if serr := <-f.served; serr != nil && !errors.Is(serr, grpc.ErrServerStopped) {
+			err = errors.Join(err, fmt.Errorf("serve the event store: %w", serr))
+		}
 	}
 	return err
+}
+
+// cut ends what is still open.
+func (s *Server) cut() {
+	var all sync.WaitGroup
+	for _, f := range s.fronts() {
+		all.Go(f.rpc.Stop)
+	}
+	all.Wait()
 }

@@ -31,6 +31,9 @@ func (svc *streamsService) Append(stream streams.Streams_AppendServer) error {
 		}
 		return invalidErr
 	}
+	if err := svc.store.authorize(stream.Context(), set, r.stream, accessWrite); err != nil {
+		return err
+	}
 	res, err := svc.store.append(stream.Context(), r)
 	if err != nil {
 		return toStatus(set, r.stream, err)
@@ -244,6 +247,9 @@ func (svc *streamsService) end(ctx context.Context, r *appendRequest, id *shared
 	}
 	if _, isMeta := metadataOf(r.stream); isMeta {
 		return 0, invalid("a metadata stream can't be deleted")
+	}
+	if err := svc.store.authorize(ctx, set, r.stream, accessDelete); err != nil {
+		return 0, err
 	}
 	res, err := svc.store.append(ctx, r)
 	if err != nil {

@@ -37,9 +37,15 @@ func (svc *streamsService) Read(req *streams.ReadReq, out streams.Streams_ReadSe
 	if _, ok := o.GetCountOption().(*streams.ReadReq_Options_Count); !ok && !subscribe {
 		return invalid("the read has neither a count nor is it a subscription")
 	}
-	switch {
-	case subscribe && backward:
+	if subscribe && backward {
 		return invalid("a subscription can't go backward")
+	}
+	if o.GetAll() != nil {
+		if err := r.authorize("$all"); err != nil {
+			return err
+		}
+	}
+	switch {
 	case o.GetAll() != nil && subscribe:
 		return r.subscribeAll(o.GetAll())
 	case o.GetAll() != nil:
@@ -53,12 +59,20 @@ func (svc *streamsService) Read(req *streams.ReadReq, out streams.Streams_ReadSe
 	if err != nil {
 		return err
 	}
+	if err := r.authorize(name); err != nil {
+		return err
+	}
 	if subscribe {
 		err = r.subscribeStream(name, o.GetStream())
 	} else {
 		err = r.readStream(name, o.GetStream(), backward, o.GetCount())
 	}
 	return toStatus(streamTrailer(out), name, err)
+}
+
+// authorize refuses the read to who may not read the stream.
+func (r *reader) authorize(name string) error {
+	return r.store.authorize(r.out.Context(), streamTrailer(r.out), name, accessRead)
 }
 
 // readAll sends up to count events of the whole log: forward from a position
@@ -192,6 +206,12 @@ func (r *reader) send(e *event) error {
 		target, ok, err := r.store.resolve(e)
 		if err != nil {
 			return toStatus(streamTrailer(r.out), e.stream, err)
+		}
+		if ok {
+			// A link is no way around the list of the stream that it points at.
+			if ok, err = r.store.permits(r.out.Context(), principalOf(r.out.Context()), target.stream, accessRead); err != nil {
+				return toStatus(streamTrailer(r.out), target.stream, err)
+			}
 		}
 		if ok {
 			return r.out.Send(r.wire.message(&target, e))

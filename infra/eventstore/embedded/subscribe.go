@@ -94,6 +94,11 @@ func (s *allSubscription) deliver(events []event) error {
 	for i := range events {
 		e := &events[i]
 		s.looked = e.position
+		if changesAccess(e, "$all") {
+			if err := s.authorize("$all"); err != nil {
+				return err
+			}
+		}
 		s.unmatched = !s.filter.match(e)
 		if !s.unmatched {
 			if err := s.send(e); err != nil {
@@ -154,6 +159,10 @@ func (r *reader) subscribeStream(name string, o *streams.ReadReq_Options_StreamO
 			return err
 		}
 		if !looked || h.changed != changed {
+			// What has changed may be who may read it.
+			if err := r.authorize(name); err != nil {
+				return err
+			}
 			p, following, err := r.store.readStream(ctx, name, &h, next, false, pageEvents)
 			if err != nil {
 				return err
