@@ -1,7 +1,7 @@
 package access
 
 import (
-	_ "embed" // schema.sql
+	_ "embed" // schema.sql, indexes.sql
 
 	"tallyard/domain/es"
 	"tallyard/domain/user"
@@ -11,11 +11,15 @@ import (
 //go:embed schema.sql
 var schema string
 
+//go:embed indexes.sql
+var indexes string
+
 // Projection makes the tables.
 var Projection = runner.Projection{
 	Name:       "access",
 	Version:    1,
 	Schema:     schema,
+	Indexes:    indexes,
 	Categories: []string{user.Category},
 	On: map[string]runner.Handler{
 		"user.created.v1":              onEnabled,

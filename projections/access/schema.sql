@@ -13,7 +13,6 @@ CREATE TABLE access_grants (
     to_position   bigint,
     PRIMARY KEY (user_id, role, project, from_position)
 );
-CREATE INDEX access_grants_project ON access_grants (tenant, project, role);
 
 CREATE TABLE access_periods (
     tenant        uuid        NOT NULL,

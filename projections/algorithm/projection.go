@@ -3,7 +3,7 @@
 package algorithm
 
 import (
-	_ "embed" // schema.sql
+	_ "embed" // schema.sql, indexes.sql
 
 	"github.com/google/uuid"
 
@@ -16,11 +16,15 @@ import (
 //go:embed schema.sql
 var schema string
 
+//go:embed indexes.sql
+var indexes string
+
 // Projection makes the tables.
 var Projection = runner.Projection{
 	Name:       "algorithm",
 	Version:    1,
 	Schema:     schema,
+	Indexes:    indexes,
 	Categories: []string{algorithm.Category, algorithm.FavoritesCategory},
 	On: map[string]runner.Handler{
 		"algorithm.created.v1":               onCreated,
@@ -93,10 +97,9 @@ func onEdited(w *runner.Writer, e es.Envelope) error {
 
 // onStatus moves a version to another state, as its fold does.
 func onStatus(w *runner.Writer, e es.Envelope) error {
-	var id uuid.UUID
 	set := func(v algorithm.OfVersion, status algorithm.Status, problem string) {
-		id = v.Version
-		w.Exec(`UPDATE {g}.algorithm_versions SET status = $2, problem = $3 WHERE id = $1`, id, string(status), problem)
+		w.Exec(`UPDATE {g}.algorithm_versions SET status = $2, problem = $3, changes = changes + $4, updated_at = $5 WHERE id = $1`,
+			v.Version, string(status), problem, ofPerson(e), e.Meta.Time)
 	}
 	switch ev := e.Event.(type) {
 	case algorithm.VersionPrepared:
@@ -121,14 +124,17 @@ func onStatus(w *runner.Writer, e es.Envelope) error {
 		set(ev.OfVersion, algorithm.Deleting, "")
 		w.Exec(`UPDATE {g}.algorithm_versions SET before = $2 WHERE id = $1`, ev.Version, string(ev.From))
 	}
-	return touchVersion(w, e, id)
+	touch(w, e)
+	return nil
 }
 
 func onPublicationStarted(w *runner.Writer, e es.Envelope) error {
 	ev := e.Event.(algorithm.PublicationStarted)
-	w.Exec(`UPDATE {g}.algorithm_versions SET status = $2, problem = '', wanted = $3, operation = $4, artefact = true WHERE id = $1`,
-		ev.Version, string(algorithm.Publishing), string(ev.Visibility), ev.Operation)
-	return touchVersion(w, e, ev.Version)
+	w.Exec(`UPDATE {g}.algorithm_versions SET status = $2, problem = '', wanted = $3, operation = $4, artefact = true,
+			changes = changes + $5, updated_at = $6 WHERE id = $1`,
+		ev.Version, string(algorithm.Publishing), string(ev.Visibility), ev.Operation, ofPerson(e), e.Meta.Time)
+	touch(w, e)
+	return nil
 }
 
 func onPublished(w *runner.Writer, e es.Envelope) error {

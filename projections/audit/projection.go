@@ -3,7 +3,9 @@
 package audit
 
 import (
-	_ "embed" // schema.sql
+	"bytes"
+	_ "embed" // schema.sql, indexes.sql
+	"encoding/json"
 	"slices"
 
 	"github.com/google/uuid"
@@ -15,12 +17,16 @@ import (
 //go:embed schema.sql
 var schema string
 
+//go:embed indexes.sql
+var indexes string
+
 // Projection makes the table. It reads every category: an event that this
 // program does not know halts it rather than leave a hole in the audit.
 var Projection = runner.Projection{
 	Name:    "audit",
 	Version: 2,
 	Schema:  schema,
+	Indexes: indexes,
 	On: map[string]runner.Handler{
 		"refusals.command_refused.v1": onRefused,
 		"refusals.summarised.v1":      onSummarised,
@@ -79,14 +85,40 @@ func onSummarised(w *runner.Writer, e es.Envelope) error {
 // stays to be read.
 func write(w *runner.Writer, e es.Envelope, outcome Outcome, faults []es.StoredFault, changes []es.Change) {
 	m, subject := e.Meta, e.Subject()
-	w.Exec(`INSERT INTO {g}.audit_entries (id, command, position, tenant, project, action, outcome, actor_kind, actor, token, part,
-			subject_kind, subject, subject_parent, request, correlation, causation, reason, faults, changes, events, at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, jsonb_build_array($21::text), $22)
-		ON CONFLICT (command) DO UPDATE SET changes = audit_entries.changes || EXCLUDED.changes, events = audit_entries.events || EXCLUDED.events,
-			faults = audit_entries.faults || EXCLUDED.faults, outcome = EXCLUDED.outcome`,
-		e.ID, m.Command, int64(e.Position), m.Tenant, optional(m.Project), m.Action, string(outcome), string(m.Actor.Kind), //nolint:gosec // positions stay below 2^63
+	w.Upsert(&entries, m.Command,
+		e.ID, m.Command, int64(e.Position), m.Tenant, optional(m.Project), m.Action, string(m.Actor.Kind), //nolint:gosec // positions stay below 2^63
 		optional(m.Actor.User), optional(m.Actor.Token), m.Actor.Part, subject.Kind, optional(subject.ID), optional(subject.Parent),
-		request(m.Request), optional(m.Correlation), optional(m.Causation), m.Reason, es.ValueOf(faults), es.ValueOf(changes), e.Name, m.Time)
+		request(m.Request), optional(m.Correlation), optional(m.Causation), m.Reason, m.Time,
+		string(outcome), es.ValueOf(faults), es.ValueOf(changes), es.ValueOf([]string{e.Name}))
+}
+
+// entries are the rows; the last four columns are what further events add to.
+var entries = runner.Upsert{
+	Table: "audit_entries",
+	Columns: `id, command, position, tenant, project, action, actor_kind, actor, token, part,
+		subject_kind, subject, subject_parent, request, correlation, causation, reason, at, outcome, faults, changes, events`,
+	Conflict: `(command) DO UPDATE SET outcome = EXCLUDED.outcome, faults = audit_entries.faults || EXCLUDED.faults,
+		changes = audit_entries.changes || EXCLUDED.changes, events = audit_entries.events || EXCLUDED.events`,
+	Merge: func(have, more []any) {
+		outcome := len(have) - 4
+		have[outcome] = more[outcome]
+		for i := outcome + 1; i < len(have); i++ {
+			have[i] = joined(have[i].(json.RawMessage), more[i].(json.RawMessage))
+		}
+	},
+}
+
+// joined is one JSON array followed by another.
+func joined(a, b json.RawMessage) json.RawMessage {
+	inner := func(list json.RawMessage) []byte { return bytes.TrimSpace(list[1 : len(list)-1]) }
+	first, second := inner(a), inner(b)
+	switch {
+	case len(first) == 0:
+		return b
+	case len(second) == 0:
+		return a
+	}
+	return json.RawMessage("[" + string(first) + "," + string(second) + "]")
 }
 
 // request is the request's id, which the API makes; nil for what had none.

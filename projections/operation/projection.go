@@ -3,7 +3,7 @@
 package operation
 
 import (
-	_ "embed" // schema.sql
+	_ "embed" // schema.sql, indexes.sql
 
 	"tallyard/domain/es"
 	"tallyard/domain/operation"
@@ -13,11 +13,15 @@ import (
 //go:embed schema.sql
 var schema string
 
+//go:embed indexes.sql
+var indexes string
+
 // Projection makes the table.
 var Projection = runner.Projection{
 	Name:       "operation",
 	Version:    1,
 	Schema:     schema,
+	Indexes:    indexes,
 	Categories: []string{operation.Category},
 	On: map[string]runner.Handler{
 		"operation.queued.v1":           onQueued,

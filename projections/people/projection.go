@@ -4,7 +4,7 @@ package people
 
 import (
 	"context"
-	_ "embed" // schema.sql
+	_ "embed" // schema.sql, indexes.sql
 	"time"
 
 	"tallyard/domain/es"
@@ -17,6 +17,9 @@ import (
 //go:embed schema.sql
 var schema string
 
+//go:embed indexes.sql
+var indexes string
+
 // keyTimeout bounds the wait for a person's key.
 const keyTimeout = 10 * time.Second
 
@@ -27,6 +30,7 @@ func Projection(keys user.PersonKeys) runner.Projection {
 		Name:       "people",
 		Version:    1,
 		Schema:     schema,
+		Indexes:    indexes,
 		Categories: []string{tenant.Category, project.Category, user.Category, user.PersonCategory},
 		On: map[string]runner.Handler{
 			"tenant.created.v1":            onTenantCreated,

@@ -3,7 +3,6 @@ CREATE TABLE tenants (
     name       text        NOT NULL,
     created_at timestamptz NOT NULL
 );
-CREATE INDEX tenants_name ON tenants (name, id);
 
 CREATE TABLE projects (
     id          uuid        PRIMARY KEY,
@@ -12,7 +11,6 @@ CREATE TABLE projects (
     description text        NOT NULL,
     created_at  timestamptz NOT NULL
 );
-CREATE INDEX projects_name ON projects (tenant, name, id);
 
 -- Personal data, opened from the persons' streams. It is empty for who was
 -- erased: their key is gone, so a rebuild can't bring it back.
@@ -26,4 +24,3 @@ CREATE TABLE users (
     state        text        NOT NULL, -- empty until the user follows the person in the log
     created_at   timestamptz NOT NULL
 );
-CREATE INDEX users_login ON users (tenant, login_name, id);

@@ -160,6 +160,12 @@ func (st *state) handle(w *Writer, it *item) (err error) {
 	return nil
 }
 
+// byIndex keeps the planner from reading whole tables in this transaction.
+// Handlers find rows by key, and Postgres keeps a statement's plan for long: one
+// made while the table was as good as empty would read all of it for each
+// event, until somebody analyses the table.
+const byIndex = `SELECT set_config('enable_seqscan', 'off', true)`
+
 // commit writes the checkpoints of some projections, and the rows of one, in
 // one round trip: the statements of a pipeline are one transaction.
 func (f *flow) commit(ctx context.Context, states []*state, w *Writer) error {
@@ -169,6 +175,7 @@ func (f *flow) commit(ctx context.Context, states []*state, w *Writer) error {
 	}
 	defer conn.Release()
 	b := &pgx.Batch{}
+	b.Queue(byIndex)
 	queueAdvance(b, f.gen.id, f.last, states, func(st *state) es.Position { return st.at })
 	if w != nil {
 		w.into(b)

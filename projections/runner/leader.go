@@ -145,6 +145,9 @@ func (t *term) flip(ctx context.Context, f *flow) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	if err := t.index(ctx, f); err != nil {
+		return err
+	}
 	if err := t.analyze(ctx, f.gen); err != nil {
 		return err
 	}

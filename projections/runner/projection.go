@@ -36,6 +36,10 @@ type Projection struct {
 	// Schema is the DDL of the projection's own tables, with plain names: it is
 	// run with the generation as the only place they can go to.
 	Schema string
+	// Indexes is the DDL of indexes that only readers use. A new generation gets
+	// them when it has caught up, so handlers must not need them: those find rows
+	// by the keys that Schema declares.
+	Indexes string
 	// Categories are the stream categories that are read; empty means all. An
 	// event in one of them that this program does not know halts the projection.
 	Categories []string
@@ -104,14 +108,14 @@ func NewSet(projections ...Projection) (*Set, error) {
 func digest(list []*Projection) string {
 	parts := make([]string, len(list))
 	for i, p := range list {
-		parts[i] = fmt.Sprintf("%s\x00%d\x00%s", p.Name, p.Version, p.Schema)
+		parts[i] = fmt.Sprintf("%s\x00%d\x00%s\x00%s", p.Name, p.Version, p.Schema, p.Indexes)
 	}
 	sort.Strings(parts)
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x01")))
 	return hex.EncodeToString(sum[:])
 }
 
-// Digest is the SHA-256 over every projection's name, version and schema.
+// Digest is the SHA-256 over every projection's name, version, schema and indexes.
 func (s *Set) Digest() string { return s.digest }
 
 // Names lists the projections, the built-in ones included, sorted.

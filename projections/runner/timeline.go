@@ -26,13 +26,13 @@ CREATE TABLE timeline (
 	position bigint PRIMARY KEY,
 	latest timestamptz NOT NULL
 );
-CREATE INDEX timeline_latest ON timeline (latest, position);
 CREATE TABLE timeline_latest_time (
 	one boolean PRIMARY KEY DEFAULT true CHECK (one),
 	latest timestamptz NOT NULL
 );
 `,
-		raw: projectTimeline,
+		Indexes: `CREATE INDEX timeline_latest ON timeline (latest, position)`,
+		raw:     projectTimeline,
 	}
 }
 

@@ -28,11 +28,13 @@ type statement struct {
 	args []any
 }
 
-// rows are plain inserts into the same columns of the same table.
+// rows are inserts into the same columns of the same table.
 type rows struct {
 	table, columns string
+	conflict       string // what follows ON CONFLICT; empty: no row may be there
 	width, count   int
 	args           []any
+	places         map[any]int // where in args the row of a key begins, for upserts
 }
 
 // Exec queues a statement. "{g}" in it is replaced by the generation's schema:
@@ -64,17 +66,51 @@ func quickIDs(args []any) []any {
 // table into statements of many rows. So they keep their order within a table,
 // and towards every Exec, but not among different tables.
 func (w *Writer) Insert(table, columns string, values ...any) {
+	w.rows(table, columns, "", len(values)).add(values)
+}
+
+// Upsert is a kind of row that is made once and added to afterwards.
+type Upsert struct {
+	// Table and Columns are as for [Writer.Insert].
+	Table, Columns string
+	// Conflict is what follows ON CONFLICT, and must do in SQL what Merge does.
+	Conflict string
+	// Merge adds a later row of the same key to an earlier one, in place: a
+	// statement can't meet the same row twice.
+	Merge func(have, more []any)
+}
+
+// Upsert queues a row of that kind. Rows are gathered as those of Insert are;
+// key is what Conflict is about.
+func (w *Writer) Upsert(u *Upsert, key any, values ...any) {
+	r := w.rows(u.Table, u.Columns, u.Conflict, len(values))
+	if at, ok := r.places[key]; ok {
+		u.Merge(r.args[at:at+r.width], quickIDs(slices.Clone(values)))
+		return
+	}
+	if r.places == nil {
+		r.places = map[any]int{}
+	}
+	r.places[key] = len(r.args)
+	r.add(values)
+}
+
+// rows finds what is gathered for a table, or begins with it.
+func (w *Writer) rows(table, columns, conflict string, width int) *rows {
 	for _, r := range w.open {
-		if r.table == table && r.columns == columns && r.width == len(values) {
-			r.args = append(r.args, values...)
-			quickIDs(r.args[len(r.args)-len(values):])
-			r.count++
-			return
+		if r.table == table && r.columns == columns && r.conflict == conflict && r.width == width {
+			return r
 		}
 	}
-	args := make([]any, len(values), max(8*len(values), 8))
-	copy(args, values)
-	w.open = append(w.open, &rows{table, columns, len(values), 1, quickIDs(args)})
+	r := &rows{table: table, columns: columns, conflict: conflict, width: width, args: make([]any, 0, 8*width)}
+	w.open = append(w.open, r)
+	return r
+}
+
+func (r *rows) add(values []any) {
+	r.args = append(r.args, values...)
+	quickIDs(r.args[len(r.args)-len(values):])
+	r.count++
 }
 
 // chunks are the numbers of rows that one INSERT may have: few, so that the
@@ -87,7 +123,7 @@ func (w *Writer) seal() {
 		rest := r.args
 		for _, n := range chunks {
 			for ; r.count >= n; r.count -= n {
-				w.queue = append(w.queue, statement{w.texts.insert(r.table, r.columns, r.width, n), rest[:n*r.width]})
+				w.queue = append(w.queue, statement{w.texts.insert(r, n), rest[:n*r.width]})
 				rest = rest[n*r.width:]
 			}
 		}
@@ -121,8 +157,8 @@ type texts struct {
 }
 
 type insertText struct {
-	table, columns string
-	width, count   int
+	table, columns, conflict string
+	width, count             int
 }
 
 func newTexts(schema string) *texts {
@@ -144,18 +180,19 @@ func (t *texts) statement(sql string) string {
 	return s
 }
 
-func (t *texts) insert(table, columns string, width, count int) string {
-	key := insertText{table, columns, width, count}
+// insert is the statement for count rows.
+func (t *texts) insert(r *rows, count int) string {
+	key := insertText{r.table, r.columns, r.conflict, r.width, count}
 	if s, ok := t.rows[key]; ok {
 		return s
 	}
 	var b strings.Builder
-	b.WriteString("INSERT INTO " + t.schema + "." + table + " (" + columns + ") VALUES ")
-	for i := range count * width {
+	b.WriteString("INSERT INTO " + t.schema + "." + r.table + " (" + r.columns + ") VALUES ")
+	for i := range count * r.width {
 		switch {
 		case i == 0:
 			b.WriteString("(")
-		case i%width == 0:
+		case i%r.width == 0:
 			b.WriteString("), (")
 		default:
 			b.WriteString(", ")
@@ -163,6 +200,9 @@ func (t *texts) insert(table, columns string, width, count int) string {
 		b.WriteString("$" + strconv.Itoa(i+1))
 	}
 	b.WriteString(")")
+	if r.conflict != "" {
+		b.WriteString(" ON CONFLICT " + r.conflict)
+	}
 	t.rows[key] = b.String()
 	return t.rows[key]
 }

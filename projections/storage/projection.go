@@ -3,7 +3,7 @@
 package storage
 
 import (
-	_ "embed" // schema.sql
+	_ "embed" // schema.sql, indexes.sql
 
 	"tallyard/domain/es"
 	"tallyard/domain/storage"
@@ -13,11 +13,15 @@ import (
 //go:embed schema.sql
 var schema string
 
+//go:embed indexes.sql
+var indexes string
+
 // Projection makes the table.
 var Projection = runner.Projection{
 	Name:       "storage",
 	Version:    1,
 	Schema:     schema,
+	Indexes:    indexes,
 	Categories: []string{storage.Category},
 	On:         map[string]runner.Handler{"space.created.v1": onCreated},
 }

@@ -7,5 +7,3 @@ CREATE TABLE spaces (
     zone       text        NOT NULL,
     created_at timestamptz NOT NULL
 );
-CREATE INDEX spaces_created ON spaces (tenant, created_at, id);
-CREATE INDEX spaces_owner ON spaces (tenant, owner);

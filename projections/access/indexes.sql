@@ -1,0 +1,1 @@
+CREATE INDEX access_grants_project ON access_grants (tenant, project, role);

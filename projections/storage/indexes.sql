@@ -1,0 +1,2 @@
+CREATE INDEX spaces_created ON spaces (tenant, created_at, id);
+CREATE INDEX spaces_owner ON spaces (tenant, owner);
