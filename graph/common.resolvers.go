@@ -7,6 +7,7 @@ package graph
 
 import (
 	"context"
+
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
 )

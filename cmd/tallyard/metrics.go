@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,12 +35,16 @@ var (
 	refusedSum    = desc("graphql_refused_total", "Requests refused before they ran.")
 	panicsSum     = desc("graphql_panics_total", "Panics while serving.")
 	slowSum       = desc("graphql_slow_closed_total", "Sockets given up because the client did not read.")
+	liveBehind    = desc("live_behind_seconds", "For how long live updates have not waited for read models that stand still; absent when they wait.", "projections")
+	liveEarlySum  = desc("live_unconfirmed_total", "Live updates that went out before their read model had them.")
+	liveHeld      = desc("live_held_bytes", "Memory that live updates keep for all subscribers.", "what")
 )
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		lagEvents, lagSeconds, parkedStreams, haltedGauge, stalledGauge, operationsSum, runningGauge, socketsGauge, refusedSum, panicsSum, slowSum,
+		liveBehind, liveEarlySum, liveHeld,
 	} {
 		ch <- d
 	}
@@ -64,6 +69,14 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(haltedGauge, halted, g.Projection)
 		gauge(stalledGauge, g.Stalled.Seconds(), g.Projection)
 	}
+	behind, early := c.p.hub.Behind(context.Background()) // it has its own deadline
+	for projections, since := range behind {
+		gauge(liveBehind, since.Seconds(), projections)
+	}
+	counter(liveEarlySum, early)
+	events, states := c.p.hub.Held()
+	gauge(liveHeld, float64(events), "events")
+	gauge(liveHeld, float64(states), "states")
 	m := c.p.graphql.Metrics()
 	counter(operationsSum, m.Queries, "query")
 	counter(operationsSum, m.Mutations, "mutation")

@@ -48,8 +48,8 @@ func (a *API) Events(ctx context.Context, in gqlmodel.AlgorithmEventsFilter, aft
 		}
 	}
 	return live.Stream(ctx, a.Live, after, live.Source[gqlmodel.AlgorithmEvent]{
-		Projection: "algorithm",
-		Categories: []string{algorithm.Category},
+		Projections: []string{"algorithm"},
+		Categories:  []string{algorithm.Category},
 		Snapshot: func(ctx context.Context, at es.Position, cursor string) (*gqlmodel.AlgorithmEvent, error) {
 			return a.snapshot(ctx, w, at, cursor)
 		},

@@ -223,8 +223,8 @@ func (a *API) Tail(ctx context.Context, in gqlmodel.AuditFilter, after *string) 
 		return nil, err
 	}
 	return live.Stream(ctx, a.Live, after, live.Source[gqlmodel.AuditTailEvent]{
-		Projection: "audit",
-		FromRows:   true,
+		Projections: []string{"audit"},
+		FromRows:    true,
 		Snapshot: func(_ context.Context, _ es.Position, cursor string) (*gqlmodel.AuditTailEvent, error) {
 			return &gqlmodel.AuditTailEvent{Cursor: cursor, Kind: gqlmodel.EventKindSnapshot}, nil
 		},

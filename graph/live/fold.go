@@ -8,8 +8,11 @@ import (
 	"tallyard/domain/es"
 )
 
-// keptStates bounds the states that are kept for subscribers.
-const keptStates = 4096
+// keptStates and keptStateBytes bound the states that are kept for subscribers.
+const (
+	keptStates     = 4096
+	keptStateBytes = 64 << 20
+)
 
 // folds keeps states by stream and revision, so that a change that goes to a
 // thousand subscribers is folded once.
@@ -17,6 +20,8 @@ type folds struct {
 	mu    sync.Mutex
 	items map[foldKey]*list.Element
 	order list.List
+	bytes int // of all states
+	most  int // how many bytes are kept; 0: keptStateBytes
 }
 
 type foldKey struct {
@@ -27,6 +32,7 @@ type foldKey struct {
 type foldItem struct {
 	key   foldKey
 	state any
+	bytes int
 }
 
 func (f *folds) get(k foldKey) (any, bool) {
@@ -41,6 +47,7 @@ func (f *folds) get(k foldKey) (any, bool) {
 }
 
 func (f *folds) put(k foldKey, state any) {
+	bytes := sizeOf(state)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.items == nil {
@@ -49,12 +56,26 @@ func (f *folds) put(k foldKey, state any) {
 	if _, ok := f.items[k]; ok {
 		return
 	}
-	f.items[k] = f.order.PushFront(&foldItem{k, state})
-	for len(f.items) > keptStates {
+	most := f.most
+	if most == 0 {
+		most = keptStateBytes
+	}
+	f.items[k] = f.order.PushFront(&foldItem{k, state, bytes})
+	f.bytes += bytes
+	for len(f.items) > keptStates || (f.bytes > most && len(f.items) > 0) {
 		last := f.order.Back()
-		delete(f.items, last.Value.(*foldItem).key)
+		old := last.Value.(*foldItem)
+		delete(f.items, old.key)
+		f.bytes -= old.bytes
 		f.order.Remove(last)
 	}
+}
+
+// held is how many bytes the states hold.
+func (f *folds) held() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.bytes
 }
 
 // Around gives an aggregate right before and right after an event.

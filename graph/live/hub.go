@@ -18,9 +18,13 @@ import (
 	"tallyard/graph/relay"
 )
 
-// keptEvents is how many of the newest events are kept for subscribers; who is
-// further behind reads the log.
-const keptEvents = 8192
+// keptEvents and keptBytes are how many of the newest events are kept for
+// subscribers, and how much memory they may hold; who is further behind reads
+// the log.
+const (
+	keptEvents = 8192
+	keptBytes  = 64 << 20
+)
 
 // Waiter waits until a read model has reached a position.
 type Waiter interface {
@@ -36,14 +40,23 @@ type Hub struct {
 	// Store is the identity of the log, part of every cursor.
 	Store uuid.UUID
 
-	keep int // how many events are kept; 0: keptEvents
+	keep      int // how many events are kept; 0: keptEvents
+	keepBytes int // how many bytes they may hold; 0: keptBytes
 
 	mu     sync.Mutex
 	from   es.Position   // everything behind it is in kept, up to head
 	head   es.Position   // the last position that was seen
-	kept   []es.Envelope // ordered by position
+	kept   []kept        // ordered by position
+	bytes  int           // of all that is kept
 	moved  chan struct{} // closed when head moves
 	folded folds
+	waits  patience
+}
+
+// kept is an event with about how many bytes it holds.
+type kept struct {
+	es.Envelope
+	bytes int
 }
 
 // Run follows the log until ctx ends. The subscription below mends its
@@ -106,23 +119,52 @@ func (h *Hub) add(ctx context.Context, rec es.Recorded) {
 		h.advance(rec.Position)
 		return
 	}
+	bytes := sizeOf(env)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if rec.Position <= h.head {
 		return
 	}
-	keep := h.keep
+	h.kept = append(h.kept, kept{env, bytes})
+	h.bytes += bytes
+	h.head = rec.Position
+	h.trim()
+	h.wake()
+}
+
+// trim lets go of the oldest events when there are too many, or they are too
+// large: of half of them at once, since that is a copy of the rest. h.mu is held.
+func (h *Hub) trim() {
+	keep, most := h.keep, h.keepBytes
 	if keep == 0 {
 		keep = keptEvents
 	}
-	if len(h.kept) >= 2*keep {
-		cut := len(h.kept) - keep
-		h.from = h.kept[cut-1].Position
-		h.kept = append([]es.Envelope(nil), h.kept[cut:]...)
+	if most == 0 {
+		most = keptBytes
 	}
-	h.kept = append(h.kept, env)
-	h.head = rec.Position
-	h.wake()
+	if len(h.kept) <= 2*keep && h.bytes <= most {
+		return
+	}
+	if h.bytes > most {
+		most /= 2
+	}
+	cut := max(len(h.kept)-keep, 0)
+	for i := range h.kept {
+		if i >= cut && h.bytes <= most {
+			break
+		}
+		h.bytes -= h.kept[i].bytes
+		h.from = h.kept[i].Position
+		cut = max(cut, i+1)
+	}
+	h.kept = append([]kept(nil), h.kept[cut:]...)
+}
+
+// Held is about how many bytes of memory the kept events and states hold.
+func (h *Hub) Held() (events, states int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.bytes, h.folded.held()
 }
 
 func (h *Hub) advance(p es.Position) {
@@ -147,19 +189,21 @@ func (h *Hub) Head() es.Position {
 	return h.head
 }
 
-// behind gives the kept events behind a position, at most limit of them, and
-// how far they were looked at. It tells whether the hub still has everything
+// after adds the kept events after a position to a queue, as many as it takes,
+// and tells how far they were looked at, whether the hub still has everything
 // from there on, and what to wait for when there is nothing yet.
-func (h *Hub) behind(p es.Position, limit int) (events []es.Envelope, seen es.Position, covered bool, wait <-chan struct{}) {
+func (h *Hub) after(p es.Position, into *queue) (seen es.Position, covered bool, wait <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if p < h.from {
-		return nil, p, false, nil
+		return p, false, nil
 	}
 	i := sort.Search(len(h.kept), func(i int) bool { return h.kept[i].Position > p })
 	if i == len(h.kept) {
-		return nil, max(p, h.head), true, h.moved
+		return max(p, h.head), true, h.moved
 	}
-	end := min(i+limit, len(h.kept))
-	return h.kept[i:end:end], h.kept[end-1].Position, true, nil
+	for ; i < len(h.kept) && !into.full(); i++ {
+		into.add(h.kept[i])
+	}
+	return p, true, nil
 }

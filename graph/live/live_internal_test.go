@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,6 +27,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type ticked struct{ N int }
 
 func (ticked) Changes() []es.Change { return nil }
+
+// chimed is an event of any size.
+type chimed struct {
+	N    int
+	Text string
+}
+
+func (chimed) Changes() []es.Change { return nil }
 
 type noWait struct{}
 
@@ -48,7 +57,7 @@ type world struct {
 
 func newWorld(t *testing.T, keep int) *world {
 	t.Helper()
-	registry, err := es.NewRegistry([]es.TypeDef{es.Type[ticked]("clock.ticked.v1")})
+	registry, err := es.NewRegistry([]es.TypeDef{es.Type[ticked]("clock.ticked.v1"), es.Type[chimed]("clock.chimed.v1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +83,22 @@ func newWorld(t *testing.T, keep int) *world {
 // write appends events to the tenant's log and waits until the hub has them.
 func (w *world) write(n int) {
 	w.t.Helper()
-	w.append(w.tenant, "clock.ticked.v1", n)
+	w.append(w.tenant, "clock.ticked.v1", n, "")
 	w.wrote += n
 }
 
-func (w *world) append(tenant uuid.UUID, name string, n int) {
+// chime is write with large events.
+func (w *world) chime(n, bytes int) {
+	w.t.Helper()
+	w.append(w.tenant, "clock.chimed.v1", n, strings.Repeat("x", bytes))
+	w.wrote += n
+}
+
+func (w *world) append(tenant uuid.UUID, name string, n int, text string) {
 	w.t.Helper()
 	raws := make([]es.Raw, n)
 	for i := range raws {
-		raws[i] = es.Raw{ID: uuid.New(), Type: name, Data: fmt.Appendf(nil, `{"N":%d}`, w.wrote+i), Metadata: []byte(`{}`)}
+		raws[i] = es.Raw{ID: uuid.New(), Type: name, Data: fmt.Appendf(nil, `{"N":%d,"Text":%q}`, w.wrote+i, text), Metadata: []byte(`{}`)}
 	}
 	end, err := w.Runtime.Log.Append(w.t.Context(), es.StreamOf("clock", tenant, uuid.Nil).String(), es.Any(), raws...)
 	if err != nil {
@@ -103,6 +119,9 @@ func (w *world) source() Source[item] {
 			return &item{"snapshot", w.wrote, cursor}, nil
 		},
 		Item: func(_ context.Context, env es.Envelope, cursor string) (*item, error) {
+			if large, ok := env.Event.(chimed); ok {
+				return &item{"event", large.N, cursor}, nil
+			}
 			return &item{"event", env.Event.(ticked).N, cursor}, nil
 		},
 		Resync: func(cursor string) *item { return &item{"resync", 0, cursor} },
@@ -214,8 +233,8 @@ func TestResume(t *testing.T) {
 	t.Run("TEN-01_nothing_of_another_tenant_comes", func(t *testing.T) {
 		again, stop := w.subscribe(&cursors[29])
 		defer stop()
-		w.append(uuid.New(), "clock.ticked.v1", 3)
-		w.append(w.tenant, "clock.unknown.v9", 3) // of a newer program: passed over
+		w.append(uuid.New(), "clock.ticked.v1", 3, "")
+		w.append(w.tenant, "clock.unknown.v9", 3, "") // of a newer program: passed over
 		w.write(1)
 		if rest, _ := w.events(again, 4); !slices.Equal(rest, numbers(35, 39)) {
 			t.Errorf("came %v", rest)

@@ -15,10 +15,6 @@ import (
 	"tallyard/graph/transport"
 )
 
-// How long an event waits for its read model before it goes out all the same:
-// the log is the truth, and a read model that is stuck says so elsewhere.
-const readModelPatience = 10 * time.Second
-
 // maxReplays is how often a subscriber may fall out of what the hub keeps
 // before it is closed with its cursor.
 const maxReplays = 1
@@ -26,8 +22,8 @@ const maxReplays = 1
 // Source is what makes the items of one subscription. All functions run one
 // after the other.
 type Source[T any] struct {
-	// Projection is the read model that a client would ask after an item.
-	Projection string
+	// Projections are the read models that a client would ask after an item.
+	Projections []string
 	// FromRows: items are made from the read model's rows, not from the log. While
 	// the read model is behind there is nothing to make them from, and an event
 	// must not be passed over: the subscription ends instead, and resumes with
@@ -126,7 +122,7 @@ func (s *stream[T]) items(ctx context.Context, snapshot, resync bool) error {
 		s.cursor = s.sealed(s.feed.at, uuid.Nil)
 		// Lists are read from rows. What they lack now would never come: its events
 		// lie before the cursor.
-		if err := s.ready(ctx, s.feed.at); err != nil {
+		if err := s.hub.rows(ctx, s.feed.at, rowsPatience, s.src.Projections); err != nil {
 			return behind(ctx)
 		}
 		first, err := s.src.Snapshot(s.context(ctx), s.feed.at, s.cursor)
@@ -206,8 +202,12 @@ func (s *stream[T]) event(ctx context.Context, env es.Envelope) error {
 	if env.Stream.Tenant != s.tenant || (len(s.src.Categories) > 0 && !slices.Contains(s.src.Categories, env.Stream.Category)) {
 		return nil
 	}
-	if err := s.ready(ctx, env.Position); err != nil && s.src.FromRows {
-		return behind(ctx)
+	if s.src.FromRows {
+		if err := s.hub.rows(ctx, env.Position, rowsPatience, s.src.Projections); err != nil {
+			return behind(ctx)
+		}
+	} else if err := s.hub.ready(ctx, env.Position, s.src.Projections); err != nil {
+		return err
 	}
 	cursor := s.sealed(env.Position, env.ID)
 	item, err := s.src.Item(s.context(ctx), env, cursor)
@@ -223,13 +223,6 @@ func behind(ctx context.Context) error {
 		return ctx.Err()
 	}
 	return fault.New(fault.Stale, fault.CodeStaleRead, "The read model is behind; subscribe again in a moment, with the last cursor if there is one.")
-}
-
-// ready waits until the read model shows what the client is about to hear of.
-func (s *stream[T]) ready(ctx context.Context, p es.Position) error {
-	ctx, cancel := context.WithTimeout(ctx, readModelPatience)
-	defer cancel()
-	return s.hub.Waiter.Await(ctx, p, s.src.Projection)
 }
 
 func (s *stream[T]) context(ctx context.Context) context.Context {

@@ -58,11 +58,11 @@ func (a *API) Events(ctx context.Context, in gqlmodel.OperationEventsFilter, aft
 		}
 	}
 	return live.Stream(ctx, a.Live, after, live.Source[gqlmodel.OperationEvent]{
-		Projection: "operation",
-		Categories: []string{operation.Category},
-		Snapshot:   w.snapshot,
-		Item:       w.item,
-		Tick:       w.tick,
+		Projections: []string{"operation"},
+		Categories:  []string{operation.Category},
+		Snapshot:    w.snapshot,
+		Item:        w.item,
+		Tick:        w.tick,
 		Resync: func(cursor string) *gqlmodel.OperationEvent {
 			return &gqlmodel.OperationEvent{Cursor: cursor, Kind: gqlmodel.EventKindResync, Operations: []*gqlmodel.Operation{}}
 		},
