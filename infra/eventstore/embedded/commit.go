@@ -56,20 +56,34 @@ type appendResult struct {
 // append hands a request to the commit goroutine and waits for its answer.
 // When the context ends first, the outcome is unknown.
 func (s *store) append(ctx context.Context, r *appendRequest) (appendResult, error) {
+	if err := s.enqueue(ctx, r); err != nil {
+		return appendResult{}, err
+	}
+	return s.await(r)
+}
+
+// enqueue hands a request to the commit goroutine. Requests are decided in the
+// order in which enqueue returned.
+func (s *store) enqueue(ctx context.Context, r *appendRequest) error {
 	if err := s.failure(); err != nil {
-		return appendResult{}, fmt.Errorf("%w: %w", errFailed, err)
+		return fmt.Errorf("%w: %w", errFailed, err)
 	}
 	r.ctx = ctx
 	r.done = make(chan appendResult, 1)
 	select {
 	case s.queue <- r:
+		return nil
 	case <-s.quit:
-		return appendResult{}, errStopping
+		return errStopping
 	case <-s.failed():
-		return appendResult{}, fmt.Errorf("%w: %w", errFailed, s.failure())
+		return fmt.Errorf("%w: %w", errFailed, s.failure())
 	case <-ctx.Done():
-		return appendResult{}, ctx.Err()
+		return ctx.Err()
 	}
+}
+
+// await waits for the answer to a request that was enqueued.
+func (s *store) await(r *appendRequest) (appendResult, error) {
 	select {
 	case res := <-r.done:
 		return res, res.err
@@ -83,8 +97,8 @@ func (s *store) append(ctx context.Context, r *appendRequest) (appendResult, err
 		default:
 			return appendResult{}, errStopping
 		}
-	case <-ctx.Done():
-		return appendResult{}, ctx.Err()
+	case <-r.ctx.Done():
+		return appendResult{}, r.ctx.Err()
 	}
 }
 

@@ -17,7 +17,7 @@ var features = []struct {
 	service string
 	methods []string
 }{
-	{"event_store.client.streams.streams", []string{"read", "append", "delete", "tombstone"}},
+	{"event_store.client.streams.streams", []string{"read", "append", "batchappend", "delete", "tombstone"}},
 	{"event_store.client.gossip.gossip", []string{"read"}},
 	{"event_store.client.server_features.serverfeatures", []string{"getsupportedmethods"}},
 }

@@ -115,8 +115,16 @@ func expectAt(revision uint64) (expectation, error) {
 	return expectation{kind: expectRevision, revision: int64(revision)}, nil
 }
 
+// proposedMessageOf is what the messages of both kinds of append have in common.
+type proposedMessageOf interface {
+	GetId() *shared.UUID
+	GetMetadata() map[string]string
+	GetCustomMetadata() []byte
+	GetData() []byte
+}
+
 // propose adds one event to the append.
-func (r *appendRequest) propose(m *streams.AppendReq_ProposedMessage) error {
+func (r *appendRequest) propose(m proposedMessageOf) error {
 	id, err := eventID(m.GetId())
 	if err != nil {
 		return invalid(err.Error())

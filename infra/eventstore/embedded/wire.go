@@ -33,9 +33,7 @@ func structuredUUID(id uuid.UUID) *shared.UUID {
 func eventID(u *shared.UUID) (uuid.UUID, error) {
 	switch v := u.GetValue().(type) {
 	case *shared.UUID_Structured_:
-		var id uuid.UUID
-		binary.BigEndian.PutUint64(id[:8], uint64(v.Structured.GetMostSignificantBits()))
-		binary.BigEndian.PutUint64(id[8:], uint64(v.Structured.GetLeastSignificantBits()))
+		id := structured(v.Structured)
 		if id == uuid.Nil {
 			return id, errors.New("the event's id is empty")
 		}
