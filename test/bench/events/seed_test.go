@@ -1,0 +1,63 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	eventType = "bench.made.v1"
+	// perStream is how many events a seeded stream has, as the product's
+	// aggregates have some.
+	perStream = 10
+	// seeders is how many streams are appended at once; they share syncs.
+	seeders = 128
+)
+
+func seedStream(i int) string {
+	return fmt.Sprintf("bench-7d9c1f6e-3f0a-4a53-9d2e-5b1e0c8f4a21.%08d", i)
+}
+
+func newEvent() esdb.EventData {
+	return esdb.EventData{EventID: uuid.New(), EventType: eventType, ContentType: esdb.ContentTypeJson, Data: body, Metadata: []byte(`{}`)}
+}
+
+// seed appends events to streams that are not there yet, through the client, a
+// whole stream an append. first is the number of the first stream.
+func seed(b *testing.B, c *esdb.Client, first, events int) {
+	b.Helper()
+	var next atomic.Int64
+	g, ctx := errgroup.WithContext(b.Context())
+	for range seeders {
+		g.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				n := min(perStream, events-i*perStream)
+				if n <= 0 {
+					return nil
+				}
+				batch := make([]esdb.EventData, n)
+				for j := range batch {
+					batch[j] = newEvent()
+				}
+				if err := appendEvents(ctx, c, seedStream(first+i), esdb.NoStream{}, batch...); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func appendEvents(ctx context.Context, c *esdb.Client, stream string, expected esdb.ExpectedRevision, events ...esdb.EventData) error {
+	_, err := c.AppendToStream(ctx, stream, esdb.AppendToStreamOptions{ExpectedRevision: expected}, events...)
+	return err
+}
