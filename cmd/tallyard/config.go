@@ -31,6 +31,7 @@ type config struct {
 	originsKept time.Duration // how long client addresses are kept
 	adminSocket string
 	copyRate    int64 // bytes a second that copies of files read; 0: no limit
+	network     eventStoreNetwork
 }
 
 // env names a flag's environment variable.
@@ -77,7 +78,7 @@ func devCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "dev",
 		Usage: "run everything on this machine, with people to try it as",
-		Flags: commonFlags("127.0.0.1:8080"),
+		Flags: append(commonFlags("127.0.0.1:8080"), eventStoreNetworkFlags()...),
 		Action: cliAction(func(c config) config {
 			c.dev, c.roles, c.introspect, c.logFormat = true, allRoles, true, "text"
 			return c
@@ -86,7 +87,7 @@ func devCommand() *cli.Command {
 }
 
 func serveCommand() *cli.Command {
-	flags := append(append(commonFlags("127.0.0.1:8080"), storeFlags()...),
+	flags := append(slices.Concat(commonFlags("127.0.0.1:8080"), storeFlags(), eventStoreNetworkFlags()),
 		&cli.StringSliceFlag{Name: "roles", Value: allRoles, Sources: env("roles"), Usage: "what this process does: api, projector, worker"},
 		&cli.StringSliceFlag{Name: "origins", Sources: env("origins"), Usage: "foreign origins that browsers may call from"},
 		&cli.BoolFlag{Name: "introspection", Sources: env("introspection"), Usage: "let clients ask for the schema"},
@@ -111,6 +112,7 @@ func configOf(cmd *cli.Command) config {
 		origins: cmd.StringSlice("origins"), introspect: cmd.Bool("introspection"), logFormat: cmd.String("log-format"),
 		shutdown: cmd.Duration("shutdown-timeout"), originsKept: cmd.Duration("keep-addresses"), adminSocket: cmd.String("admin-socket"),
 		copyRate: cmd.Int64("copy-rate"),
+		network:  eventStoreNetworkOf(cmd),
 	}
 }
 
@@ -136,6 +138,9 @@ func (c *config) check() error {
 	}
 	if c.copyRate != 0 && c.copyRate < files.MinCopyRate {
 		return fmt.Errorf("--copy-rate %d: give 0 for no limit, or at least %d bytes a second", c.copyRate, files.MinCopyRate)
+	}
+	if err := c.network.check(c.eventStore != ""); err != nil {
+		return err
 	}
 	if c.logFormat != "json" && c.logFormat != "text" {
 		return fmt.Errorf("--log-format %q: choose json or text", c.logFormat)

@@ -40,9 +40,15 @@ func startStores(ctx context.Context, c config, logger *slog.Logger) (*stores, e
 	}
 	var g errgroup.Group
 	if s.eventStore == "" {
+		network, err := c.network.open(c.dataDir)
+		if err != nil {
+			return nil, err
+		}
 		g.Go(func() (err error) {
 			socket := filepath.Join(s.sockets, "events.sock")
-			s.server, err = embedded.Open(ctx, embedded.Config{Dir: filepath.Join(c.dataDir, "events"), Socket: socket, Logger: logger})
+			s.server, err = embedded.Open(ctx, embedded.Config{
+				Dir: filepath.Join(c.dataDir, "events"), Socket: socket, Logger: logger, Network: network,
+			})
 			s.eventStore = "unix:" + socket
 			return err
 		})

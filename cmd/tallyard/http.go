@@ -105,7 +105,7 @@ func (p *parts) ready(ctx context.Context) error {
 
 // announce waits until the program is ready and prints what a person needs. A
 // terminal that is gone is no reason to end.
-func (p *parts) announce(ctx context.Context, out *os.File, addr net.Addr, started time.Time) {
+func (p *parts) announce(ctx context.Context, out *os.File, addr net.Addr, eventStore string, started time.Time) {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) }
 	base := "http://" + addr.String()
 	say("Tallyard %s\n  listening    %s\n", version, base)
@@ -116,6 +116,9 @@ func (p *parts) announce(ctx context.Context, out *os.File, addr net.Addr, start
 	}
 	say("  explorer     %s/\n  graphql      %s/graphql\n  files        %s/files/home/…\n  health       %s/readyz\n  data         %s\n",
 		base, base, base, base, p.config.dataDir)
+	if eventStore != "" {
+		say("  event store  %s\n", eventStore)
+	}
 	if p.config.dev {
 		say("  sign in as   Authorization: Bearer dev-alice (or dev-admin, dev-carol, dev-bob, dev-audra, dev-oscar, dev-mallory)\n")
 	}

@@ -34,6 +34,7 @@ func root() *cli.Command {
 			serveCommand(),
 			bootstrapCommand(),
 			projectionsCommand(),
+			eventsCommand(),
 			graphqlCommand(),
 			uploadCommand(),
 		},

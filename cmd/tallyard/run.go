@@ -73,7 +73,7 @@ func run(ctx context.Context, c config, out *os.File) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, within(c.shutdown, stopServers)) }()
-	p.announce(ctx, out, listener.Addr(), started)
+	p.announce(ctx, out, listener.Addr(), c.network.describe(c.dataDir, s.server), started)
 	select {
 	case <-ctx.Done():
 		_, _ = fmt.Fprintln(out, "Stopping.") // as in announce

@@ -1,5 +1,6 @@
-// Package npm runs the public GraphQL clients of npm against a server: the
-// audits of graphql-http and the client of graphql-ws, both unmodified.
+// Package npm installs public clients of npm and runs them, and runs those of
+// GraphQL against a server: the audits of graphql-http and the client of
+// graphql-ws, both unmodified.
 package npm
 
 import (
@@ -9,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,10 +28,13 @@ var ErrNoNode = errors.New("node and npm are missing; on Debian: apt-get install
 // InCI tells whether missing programs are a failure.
 func InCI() bool { return os.Getenv("CI") == "true" }
 
-// Install copies the scripts into the user's cache and installs what they need
-// there, in the versions of the lock file, unless that was done before. It
-// returns the folder.
-func Install(ctx context.Context) (string, error) {
+// Install installs the scripts of this package, and what they need.
+func Install(ctx context.Context) (string, error) { return InstallFrom(ctx, scripts) }
+
+// InstallFrom copies scripts and their package.json and package-lock.json into
+// the user's cache and installs what they need there, in the versions of the
+// lock file, unless that was done before. It returns the folder.
+func InstallFrom(ctx context.Context, files fs.FS) (string, error) {
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return "", ErrNoNode
@@ -39,7 +44,7 @@ func Install(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	names, digest, err := contents()
+	names, digest, err := contents(files)
 	if err != nil {
 		return "", err
 	}
@@ -57,7 +62,7 @@ func Install(ctx context.Context) (string, error) {
 	}
 	defer func() { _ = os.RemoveAll(work) }()
 	for _, name := range names {
-		data, err := scripts.ReadFile(name)
+		data, err := fs.ReadFile(files, name)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(work, name), data, 0o600)
 		}
@@ -80,15 +85,15 @@ func Install(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// contents lists the embedded files and digests them.
-func contents() (names []string, digest string, err error) {
-	entries, err := scripts.ReadDir(".")
+// contents lists the files and digests them.
+func contents(files fs.FS) (names []string, digest string, err error) {
+	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
 		return nil, "", err
 	}
 	sum := sha256.New()
 	for _, entry := range entries {
-		data, err := scripts.ReadFile(entry.Name())
+		data, err := fs.ReadFile(files, entry.Name())
 		if err != nil {
 			return nil, "", err
 		}
