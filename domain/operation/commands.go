@@ -105,18 +105,24 @@ func cancel(g access.Grants) es.Decide[State] {
 	}
 }
 
-// cancelBySystem is cancel without a person: the thing that the operation is
-// for no longer wants it. What has ended stays as it is.
-func cancelBySystem(s State) ([]es.Event, error) {
+// withdraw ends an operation whose subject is gone, with nothing left of it:
+// not begun it is cancelled, running it is given up, and what a failed copy left
+// for the next attempt is removed as if that had been begun and given up.
+func withdraw(s State) ([]es.Event, error) {
+	if !s.Exists() || s.Withdrawn || s.Status == Succeeded {
+		return nil, nil
+	}
+	var events []es.Event
 	switch {
 	case s.CancelRequested:
-		return nil, nil
 	case s.Status == Queued:
-		return giveUp(s), nil
+		events = giveUp(s)
 	case s.Status == Running && s.Work.Kind.Undoable():
-		return []es.Event{OperationCancelRequested{}}, nil
+		events = []es.Event{OperationCancelRequested{}}
+	case s.Status == Failed && s.Work.Kind.Leaves():
+		events = []es.Event{OperationRetried{From: Failed, Attempt: s.Attempt + 1}, OperationCancelRequested{}}
 	}
-	return nil, nil
+	return append(events, OperationWithdrawn{}), nil
 }
 
 // requeue puts an operation in line again. The attempt that it is to follow
@@ -126,7 +132,7 @@ func requeue(after int) es.Decide[State] {
 		if !s.Exists() {
 			return nil, access.Missing()
 		}
-		if s.Status != Failed && s.Status != Cancelled || after != 0 && after != s.Attempt {
+		if !s.Retriable() || after != 0 && after != s.Attempt {
 			return nil, nil
 		}
 		return []es.Event{OperationRetried{From: s.Status, Attempt: s.Attempt + 1}}, nil
@@ -138,10 +144,12 @@ func mayRetry(g access.Grants, s State) error {
 	if err := mustChange(g, s); err != nil {
 		return err
 	}
-	switch s.Status {
-	case Failed, Cancelled:
+	switch {
+	case s.Withdrawn:
+		return invalidState(s, "What this was done for is gone; there is nothing left to retry.")
+	case s.Retriable():
 		return nil
-	case Succeeded:
+	case s.Status == Succeeded:
 		return invalidState(s, "This operation has succeeded; there is nothing to retry.")
 	}
 	return invalidState(s, "This operation has not ended; wait for its end, or cancel it first.")

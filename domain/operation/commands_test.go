@@ -34,6 +34,12 @@ func publication() Spec {
 	}
 }
 
+func copying() Spec {
+	s := publication()
+	s.Kind, s.Work.Kind = CopyAlgorithm, CopyIn
+	return s
+}
+
 func removal() Spec {
 	s := publication()
 	s.Kind, s.Work = DeleteAlgorithmFiles, Work{Kind: RemoveArtefact, Artefact: copied}
@@ -184,6 +190,15 @@ func TestMayRetry(t *testing.T) {
 			}
 		})
 	}
+	t.Run("ALG-11_not_what_nobody_wants_any_more", func(t *testing.T) {
+		s := fold(OperationQueued(publication()), OperationCancelled{Queued}, OperationWithdrawn{})
+		if got := codeOf(mayRetry(user(alice), s)); got != fault.CodeInvalidState || s.Retriable() {
+			t.Errorf("got %q, retriable %v", got, s.Retriable())
+		}
+		if events, err := requeue(0)(s); err != nil || len(events) > 0 {
+			t.Errorf("a process starts it again: %v, %v", events, err)
+		}
+	})
 	t.Run("TEN-01_others_do_not_see_it", func(t *testing.T) {
 		if got := codeOf(mayRetry(user(bob), in(Failed, publication()))); got != fault.CodeNotFound {
 			t.Errorf("got %q", got)
@@ -194,6 +209,7 @@ func TestMayRetry(t *testing.T) {
 func TestWorker(t *testing.T) {
 	cancelling := fold(OperationQueued(publication()), OperationStarted{1}, OperationCancelRequested{})
 	failure := Failure{Code: fault.CodeInternal, Message: "m"}
+	const withdrawn = " operation.withdrawn.v1"
 	for _, x := range []expectation{
 		{"OPS-01_starts_what_waits", start, in(Queued, publication()), " operation.started.v1", ""},
 		{"OPS-02_goes_on_with_what_runs", start, in(Running, publication()), "", ""},
@@ -208,9 +224,13 @@ func TestWorker(t *testing.T) {
 		{"OPS-03_only_when_asked", endCancelled, in(Running, publication()), "", ""},
 		{"OPS-01_the_same_again_is_queued_once", queue(publication()), in(Queued, publication()), "", ""},
 		{"OPS-01_queued", queue(publication()), State{}, " operation.queued.v1", ""},
-		{"OPS-03_the_subject_gives_up_what_waits", cancelBySystem, in(Queued, publication()), " operation.cancelled.v1", ""},
-		{"OPS-03_the_subject_gives_up_what_runs", cancelBySystem, in(Running, publication()), " operation.cancel_requested.v1", ""},
-		{"OPS-03_the_subject_leaves_what_ended", cancelBySystem, in(Failed, publication()), "", ""},
+		{"OPS-02_the_subject_gone_what_waits_is_cancelled", withdraw, in(Queued, publication()), " operation.cancelled.v1" + withdrawn, ""},
+		{"OPS-02_the_subject_gone_what_runs_is_given_up", withdraw, in(Running, publication()), " operation.cancel_requested.v1" + withdrawn, ""},
+		{"OPS-02_the_subject_gone_a_removal_goes_on", withdraw, in(Running, removal()), withdrawn, ""},
+		{"OPS-02_the_subject_gone_a_failed_publication_stays_failed", withdraw, in(Failed, publication()), withdrawn, ""},
+		{"OPS-02_the_subject_gone_what_a_failed_copy_left_is_removed", withdraw, in(Failed, copying()), " operation.retried.v1 operation.cancel_requested.v1" + withdrawn, ""},
+		{"OPS-02_the_subject_gone_what_is_done_stays", withdraw, in(Succeeded, copying()), "", ""},
+		{"OPS-02_the_subject_gone_twice_is_once", withdraw, fold(OperationQueued(publication()), OperationCancelled{Queued}, OperationWithdrawn{}), "", ""},
 	} {
 		t.Run(x.name, x.run)
 	}
@@ -238,9 +258,9 @@ func TestStates(t *testing.T) {
 			commands := map[string]es.Decide[State]{
 				"start": start, "succeed": succeed(attempt, Result{}, Amount{}), "fail": fail(attempt, Failure{}, Amount{}),
 				"abandon": abandon(attempt, Failure{}, Amount{}), "endCancelled": endCancelled, "cancel": cancel(user(alice)),
-				"cancelBySystem": cancelBySystem, "requeue": requeue(0), "dismiss": dismiss(user(alice)),
+				"withdraw": withdraw, "requeue": requeue(0), "dismiss": dismiss(user(alice)),
 			}
-			which := rapid.SampledFrom([]string{"start", "succeed", "fail", "abandon", "endCancelled", "cancel", "cancelBySystem", "requeue", "dismiss"}).Draw(t, "command")
+			which := rapid.SampledFrom([]string{"start", "succeed", "fail", "abandon", "endCancelled", "cancel", "withdraw", "requeue", "dismiss"}).Draw(t, "command")
 			more, err := commands[which](before)
 			if err != nil && len(more) > 0 {
 				t.Fatal("refused and changed")

@@ -16,6 +16,7 @@ var Types = []es.TypeDef{
 	es.Type[OperationCancelled]("operation.cancelled.v1"),
 	es.Type[OperationRetried]("operation.retried.v1"),
 	es.Type[OperationDismissed]("operation.dismissed.v1"),
+	es.Type[OperationWithdrawn]("operation.withdrawn.v1"),
 }
 
 // OperationQueued opens an operation.
@@ -112,4 +113,13 @@ type OperationDismissed struct{}
 // Changes implements es.Event.
 func (OperationDismissed) Changes() []es.Change {
 	return []es.Change{es.Moved("dismissed", false, true)}
+}
+
+// OperationWithdrawn says that what the operation was done for is gone: it is
+// never tried again.
+type OperationWithdrawn struct{}
+
+// Changes implements es.Event.
+func (OperationWithdrawn) Changes() []es.Change {
+	return []es.Change{es.Moved("withdrawn", false, true)}
 }

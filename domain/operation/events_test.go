@@ -23,6 +23,7 @@ func TestEventsKeepTheirShape(t *testing.T) {
 		OperationCancelled{From: Running},
 		OperationRetried{From: Failed, Attempt: 2},
 		OperationDismissed{},
+		OperationWithdrawn{},
 	)
 }
 

@@ -76,9 +76,9 @@ func (h *Handler) EndCancelled(ctx context.Context, cmd es.Command, id uuid.UUID
 	return es.Execute(ctx, h.Runtime, cmd, Aggregate, id, endCancelled)
 }
 
-// CancelBySystem gives up an operation that its subject no longer wants.
-func (h *Handler) CancelBySystem(ctx context.Context, cmd es.Command, id uuid.UUID) (es.Outcome[State], error) {
-	return es.Execute(ctx, h.Runtime, cmd, Aggregate, id, cancelBySystem)
+// Withdraw ends an operation whose subject is gone and leaves nothing of it.
+func (h *Handler) Withdraw(ctx context.Context, cmd es.Command, id uuid.UUID) (es.Outcome[State], error) {
+	return es.Execute(ctx, h.Runtime, cmd, Aggregate, id, withdraw)
 }
 
 // Requeue puts an operation that failed or was cancelled in line again; any

@@ -65,6 +65,11 @@ const (
 // behind. A removal can't: what is gone is gone, so it is carried to its end.
 func (k WorkKind) Undoable() bool { return k != RemoveArtefact }
 
+// Leaves tells whether failed work leaves something behind for the next attempt
+// that nobody else removes: a copy into a space does, while what lies beside an
+// artefact goes with it.
+func (k WorkKind) Leaves() bool { return k == CopyIn }
+
 // Ordered tells whether the work of one owner is done in the order in which it
 // was queued. Copies are, so that one person can't take all places at once.
 func (k WorkKind) Ordered() bool { return k == CopyOut || k == CopyIn }
@@ -155,10 +160,17 @@ type State struct {
 	CancelRequested bool `json:"cancelRequested,omitempty"`
 	// Dismissed: the owner took it off the list.
 	Dismissed bool `json:"dismissed,omitempty"`
+	// Withdrawn: what it was done for is gone, so there is nothing to retry.
+	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
 // Exists tells whether the operation was ever queued.
 func (s State) Exists() bool { return s.Kind != "" }
+
+// Retriable tells whether another attempt could be made.
+func (s State) Retriable() bool {
+	return (s.Status == Failed || s.Status == Cancelled) && !s.Withdrawn
+}
 
 // Ref points at the operation.
 func (s State) Ref() es.Ref { return es.Ref{Kind: Category, ID: s.ID} }
@@ -175,7 +187,7 @@ func (s State) Thing() access.Thing {
 }
 
 // Aggregate folds the events of an operation.
-var Aggregate = es.Aggregate[State]{Category: Category, Fold: 1, Evolve: evolve}
+var Aggregate = es.Aggregate[State]{Category: Category, Fold: 2, Evolve: evolve}
 
 func evolve(s State, env es.Envelope) State {
 	switch e := env.Event.(type) {
@@ -206,6 +218,8 @@ func evolve(s State, env es.Envelope) State {
 		s.Started, s.Ended = time.Time{}, time.Time{}
 	case OperationDismissed:
 		s.Dismissed = true
+	case OperationWithdrawn:
+		s.Withdrawn = true
 	}
 	return s
 }

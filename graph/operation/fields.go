@@ -117,7 +117,7 @@ func (a *API) CanCancel(ctx context.Context, obj *gqlmodel.Operation) (bool, err
 // CanRetry tells whether the viewer may retry an operation as it stands.
 func (a *API) CanRetry(ctx context.Context, obj *gqlmodel.Operation) (bool, error) {
 	s := obj.Folded
-	return changes(ctx, obj, s.Status == operation.Failed || s.Status == operation.Cancelled)
+	return changes(ctx, obj, s.Retriable())
 }
 
 func changes(ctx context.Context, obj *gqlmodel.Operation, possible bool) (bool, error) {

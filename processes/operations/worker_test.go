@@ -349,7 +349,7 @@ func TestWorker(t *testing.T) {
 				return err
 			},
 			"given up": func(w *world, ref operations.Ref) error {
-				_, err := w.handler.CancelBySystem(t.Context(), es.System(w.rt.IDs.New(), "test", "cancel", tenant), ref.ID)
+				_, err := w.handler.Withdraw(t.Context(), es.System(w.rt.IDs.New(), "test", "cancel", tenant), ref.ID)
 				return err
 			},
 		} {

@@ -32,6 +32,7 @@ func (f *Flow) Process() es.Process {
 		"algorithm.version_edited.v1":      f.onEdited,
 		"algorithm.publication_started.v1": f.onPublication,
 		"algorithm.deletion_started.v1":    f.onDeletion,
+		"algorithm.version_deleted.v1":     f.onVersionDeleted,
 		"algorithm.deleted.v1":             f.onDeleted,
 		"operation.succeeded.v1":           f.onSucceeded,
 		"operation.failed.v1":              f.onFailed,
@@ -109,6 +110,44 @@ func (f *Flow) queue(ctx context.Context, e es.Envelope, id uuid.UUID, kind oper
 		Subject: es.Ref{Kind: algorithm.VersionKind, ID: version, Parent: e.Root().ID},
 	})
 	return err
+}
+
+// onVersionDeleted withdraws every operation that was for the version: none is
+// retried any more, and what a failed copy left in the owner's space goes.
+func (f *Flow) onVersionDeleted(ctx context.Context, e es.Envelope) error {
+	gone := e.Event.(algorithm.VersionDeleted).Version
+	for env, err := range es.Events(ctx, f.Runtime, e.Stream, 0) {
+		if err != nil {
+			return err
+		}
+		version, id := begun(env.Event)
+		if version != gone || id == uuid.Nil {
+			continue
+		}
+		if _, err := f.Operations.Withdraw(ctx, es.Caused(Name, "withdrawOperation", e), id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begun is the operation that an event of a version asks for, if it does.
+func begun(e es.Event) (version, operation uuid.UUID) {
+	switch ev := e.(type) {
+	case algorithm.VersionAdded:
+		if ev.Copy != nil {
+			return ev.Version, ev.Copy.Operation
+		}
+	case algorithm.VersionEdited:
+		if ev.Copy != nil {
+			return ev.Version, ev.Copy.Operation
+		}
+	case algorithm.PublicationStarted:
+		return ev.Version, ev.Operation
+	case algorithm.DeletionStarted:
+		return ev.Version, ev.Operation
+	}
+	return uuid.Nil, uuid.Nil
 }
 
 func (f *Flow) onDeleted(ctx context.Context, e es.Envelope) error {

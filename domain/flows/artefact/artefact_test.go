@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -69,6 +70,37 @@ func TestFlow(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.comes(r, algorithm.Created)
+	})
+	t.Run("OPS-02_what_a_failed_copy_left_goes_with_its_version", func(t *testing.T) {
+		source := w.create("torn", script("code"))
+		w.publish(source)
+		w.comes(source, algorithm.Published)
+		w.tear(source.Version)
+		r := w.create("leaves", algorithm.VersionInput{Label: "1", BasedOn: &source})
+		v := w.comes(r, algorithm.CreateFailed)
+		if len(w.named(v.Operation)) == 0 {
+			t.Fatal("the failed copy left nothing that could go")
+		}
+		if _, err := w.algorithms.DeleteVersion(ctx, by(), r, nil); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(30 * time.Second); ; {
+			s, err := w.operations.Load(ctx, acme, v.Operation)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := w.named(v.Operation)
+			if s.Status == operation.Cancelled && s.Withdrawn && len(left) == 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s, withdrawn %v, left %v", s.Status, s.Withdrawn, left)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		if _, err := w.operations.Retry(ctx, by(), v.Operation); !fault.Is(err, fault.CodeInvalidState) {
+			t.Errorf("it is retried: %v", err)
+		}
 	})
 	t.Run("ALG-12_a_failed_deletion_goes_back_and_is_retried", func(t *testing.T) {
 		r := w.create("deleted", script("code"))

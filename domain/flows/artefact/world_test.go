@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -107,6 +108,37 @@ func (w *world) put(name string) {
 	if err := os.WriteFile(w.path(name), []byte("print(1)\n"), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// tear removes a file of an artefact behind the store's back.
+func (w *world) tear(artefact uuid.UUID) {
+	w.t.Helper()
+	torn := false
+	err := filepath.WalkDir(filepath.Join(w.dir, "published"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.Name() != "main.py" || !strings.Contains(path, artefact.String()) {
+			return err
+		}
+		torn = true
+		return errors.Join(os.Chmod(filepath.Dir(path), 0o700), os.Remove(path)) //nolint:gosec // G302: a directory
+	})
+	if err != nil || !torn {
+		w.t.Fatal(torn, err)
+	}
+}
+
+// named are the files and directories of the home that carry an id in their name.
+func (w *world) named(id uuid.UUID) (found []string) {
+	w.t.Helper()
+	err := filepath.WalkDir(filepath.Join(w.dir, "spaces"), func(path string, d os.DirEntry, err error) error {
+		if err == nil && strings.Contains(d.Name(), id.String()) {
+			found = append(found, path)
+		}
+		return nil // what is removed meanwhile is not there
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return found
 }
 
 func (w *world) newProgram(log es.Log) *program {
