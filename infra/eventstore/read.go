@@ -83,6 +83,8 @@ type reading struct {
 	each func(es.Recorded) (deliver, more bool)
 	// ended tells whether the end of the server's answer is the end of the read; nil is yes.
 	ended func() bool
+	// original is the event that is being delivered, as the client gave it.
+	original *esdb.RecordedEvent
 }
 
 // errEnough ends a read early.
@@ -175,6 +177,7 @@ func (r *reading) receive(ctx context.Context, cancel context.CancelFunc, stream
 			return moved, err
 		}
 		moved = true
+		r.original = resolved.OriginalEvent()
 		deliver, more := r.each(e)
 		if deliver && !r.yield(e, nil) || !more {
 			return moved, errEnough

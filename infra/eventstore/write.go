@@ -35,6 +35,10 @@ func (l *Log) Append(ctx context.Context, stream string, expected es.Expected, e
 			EventID: e.ID, EventType: e.Type, ContentType: esdb.ContentTypeJson, Data: e.Data, Metadata: e.Metadata,
 		}
 	}
+	return l.appendData(ctx, stream, expected, data)
+}
+
+func (l *Log) appendData(ctx context.Context, stream string, expected es.Expected, data []esdb.EventData) (es.Written, error) {
 	opts := esdb.AppendToStreamOptions{ExpectedRevision: expectedRevision(expected)}
 	res, err := call(ctx, l, func(ctx context.Context, c *esdb.Client, _ int) (*esdb.WriteResult, error) {
 		return c.AppendToStream(ctx, stream, opts, data...)
