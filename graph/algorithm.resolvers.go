@@ -7,11 +7,10 @@ package graph
 
 import (
 	"context"
-	"time"
-
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
 	"tallyard/graph/relay"
+	"time"
 )
 
 func (r *algorithmResolver) Project(ctx context.Context, obj *gqlmodel.Algorithm) (*gqlmodel.Project, error) {

@@ -7,7 +7,6 @@ package graph
 
 import (
 	"context"
-
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
 	"tallyard/graph/relay"

@@ -8,6 +8,7 @@ import (
 
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
+	"tallyard/domain/user"
 	"tallyard/graph/algorithm"
 	"tallyard/graph/audit"
 	"tallyard/graph/authn"
@@ -17,6 +18,7 @@ import (
 	"tallyard/graph/people"
 	"tallyard/graph/relay"
 	"tallyard/graph/storage"
+	projaudit "tallyard/projections/audit"
 )
 
 // maxNodes is how many ids nodes takes at once.
@@ -101,18 +103,24 @@ func (f *Finder) Sees(ctx context.Context, id relay.ID) (bool, error) {
 	return n != nil, err
 }
 
-// SeesInside implements audit.Things: others than its owner see those versions
-// of an algorithm only that were published to them.
-func (f *Finder) SeesInside(ctx context.Context, id relay.ID) (bool, error) {
-	if id.Kind != relay.Algorithm {
-		return true, nil
-	}
+// Cut implements audit.Things. Others than its owner see those versions of an
+// algorithm only that were published to them, and of a person where they stand,
+// not what they hold.
+func (f *Finder) Cut(ctx context.Context, id relay.ID) (projaudit.Cut, error) {
 	v, err := authn.Must(ctx)
 	if err != nil {
-		return false, err
+		return projaudit.Cut{}, err
 	}
-	m, err := f.Algorithms.ByID(f.fresh(ctx), id.UUID)
-	return m != nil && (m.Folded.Owner == v.User() || v.Grants.ReadsAll()), err
+	switch id.Kind {
+	case relay.Algorithm:
+		m, err := f.Algorithms.ByID(f.fresh(ctx), id.UUID)
+		return projaudit.Cut{Outside: m == nil || (m.Folded.Owner != v.User() && !v.Grants.ReadsAll())}, err
+	case relay.User:
+		if !people.Reads(v, id.UUID) {
+			return projaudit.Cut{Events: user.PublicEvents}, nil
+		}
+	}
+	return projaudit.Cut{}, nil
 }
 
 // fresh gives a question loaders of its own.

@@ -7,11 +7,10 @@ package graph
 
 import (
 	"context"
-	"time"
-
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
 	"tallyard/graph/relay"
+	"time"
 )
 
 func (r *mutationResolver) RetryOperation(ctx context.Context, input gqlmodel.RetryOperationInput) (*gqlmodel.RetryOperationPayload, error) {

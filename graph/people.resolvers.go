@@ -7,10 +7,11 @@ package graph
 
 import (
 	"context"
-
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
+	"tallyard/graph/people"
 	"tallyard/graph/relay"
+	"time"
 )
 
 func (r *mutationResolver) CreateProject(ctx context.Context, input gqlmodel.CreateProjectInput) (*gqlmodel.CreateProjectPayload, error) {
@@ -45,7 +46,19 @@ func (r *mutationResolver) RevokeAPIToken(ctx context.Context, input gqlmodel.Re
 	return r.People.RevokeToken(ctx, input)
 }
 
+func (r *projectResolver) Members(ctx context.Context, obj *gqlmodel.Project, first *int32, after *string, last *int32, before *string) (*gqlmodel.ProjectMemberConnection, error) {
+	return r.People.Members(ctx, obj, relay.Args{First: first, After: after, Last: last, Before: before})
+}
+
+func (r *projectResolver) History(ctx context.Context, obj *gqlmodel.Project, first *int32, after *string) (*gqlmodel.HistoryConnection, error) {
+	return r.People.HistoryOfProject(ctx, obj, first, after)
+}
+
 func (r *projectConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.ProjectConnection) (int32, error) {
+	return relay.Count(ctx, obj.Count)
+}
+
+func (r *projectMemberConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.ProjectMemberConnection) (int32, error) {
 	return relay.Count(ctx, obj.Count)
 }
 
@@ -57,24 +70,32 @@ func (r *queryResolver) Users(ctx context.Context, filter *gqlmodel.UserFilter, 
 	return r.People.ListUsers(ctx, filter, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
-func (r *queryResolver) User(ctx context.Context, id string, atLeast *string) (*gqlmodel.User, error) {
-	return r.People.GetUser(ctx, id, atLeast)
+func (r *queryResolver) User(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.User, error) {
+	return r.People.GetUser(ctx, id, people.When{AtLeast: atLeast, AsOf: asOf, AsOfPosition: asOfPosition})
 }
 
 func (r *queryResolver) Projects(ctx context.Context, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.ProjectConnection, error) {
 	return r.People.ListProjects(ctx, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
-func (r *queryResolver) Project(ctx context.Context, id string, atLeast *string) (*gqlmodel.Project, error) {
-	return r.People.GetProject(ctx, id, atLeast)
+func (r *queryResolver) Project(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.Project, error) {
+	return r.People.GetProject(ctx, id, people.When{AtLeast: atLeast, AsOf: asOf, AsOfPosition: asOfPosition})
 }
 
 func (r *queryResolver) Tenants(ctx context.Context, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.TenantConnection, error) {
 	return r.People.ListTenants(ctx, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
+func (r *queryResolver) Tenant(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.Tenant, error) {
+	return r.People.GetTenant(ctx, id, people.When{AtLeast: atLeast, AsOf: asOf, AsOfPosition: asOfPosition})
+}
+
 func (r *roleGrantResolver) Project(ctx context.Context, obj *gqlmodel.RoleGrant) (*gqlmodel.Project, error) {
 	return r.People.Project(ctx, obj.ProjectID)
+}
+
+func (r *tenantResolver) History(ctx context.Context, obj *gqlmodel.Tenant, first *int32, after *string) (*gqlmodel.HistoryConnection, error) {
+	return r.People.HistoryOfTenant(ctx, obj, first, after)
 }
 
 func (r *tenantConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.TenantConnection) (int32, error) {
@@ -87,6 +108,10 @@ func (r *userResolver) Email(ctx context.Context, obj *gqlmodel.User) (*string, 
 
 func (r *userResolver) Roles(ctx context.Context, obj *gqlmodel.User) ([]*gqlmodel.RoleGrant, error) {
 	return r.People.Roles(ctx, obj)
+}
+
+func (r *userResolver) History(ctx context.Context, obj *gqlmodel.User, first *int32, after *string) (*gqlmodel.HistoryConnection, error) {
+	return r.People.HistoryOfUser(ctx, obj, first, after)
 }
 
 func (r *userConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.UserConnection) (int32, error) {
@@ -109,11 +134,19 @@ func (r *viewerResolver) Home(ctx context.Context, obj *gqlmodel.Viewer) (*gqlmo
 	return r.Storage.Home(ctx)
 }
 
+func (r *Resolver) Project() generated.ProjectResolver { return &projectResolver{r} }
+
 func (r *Resolver) ProjectConnection() generated.ProjectConnectionResolver {
 	return &projectConnectionResolver{r}
 }
 
+func (r *Resolver) ProjectMemberConnection() generated.ProjectMemberConnectionResolver {
+	return &projectMemberConnectionResolver{r}
+}
+
 func (r *Resolver) RoleGrant() generated.RoleGrantResolver { return &roleGrantResolver{r} }
+
+func (r *Resolver) Tenant() generated.TenantResolver { return &tenantResolver{r} }
 
 func (r *Resolver) TenantConnection() generated.TenantConnectionResolver {
 	return &tenantConnectionResolver{r}
@@ -128,10 +161,13 @@ func (r *Resolver) UserConnection() generated.UserConnectionResolver {
 func (r *Resolver) Viewer() generated.ViewerResolver { return &viewerResolver{r} }
 
 type (
-	projectConnectionResolver struct{ *Resolver }
-	roleGrantResolver         struct{ *Resolver }
-	tenantConnectionResolver  struct{ *Resolver }
-	userResolver              struct{ *Resolver }
-	userConnectionResolver    struct{ *Resolver }
-	viewerResolver            struct{ *Resolver }
+	projectResolver                 struct{ *Resolver }
+	projectConnectionResolver       struct{ *Resolver }
+	projectMemberConnectionResolver struct{ *Resolver }
+	roleGrantResolver               struct{ *Resolver }
+	tenantResolver                  struct{ *Resolver }
+	tenantConnectionResolver        struct{ *Resolver }
+	userResolver                    struct{ *Resolver }
+	userConnectionResolver          struct{ *Resolver }
+	viewerResolver                  struct{ *Resolver }
 )

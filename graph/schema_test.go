@@ -215,3 +215,32 @@ func TestSubscriptionsFollowTheirShape(t *testing.T) {
 		want(t, s.Types[f.Type.Name()], "kind", "EventKind!")
 	}
 }
+
+// TestEverythingHasAPast: every entity has a history, and a query of one of them
+// that goes back to a moment or a position. Entries of the audit are the past.
+func TestEverythingHasAPast(t *testing.T) {
+	s := load(t)
+	entities := 0
+	for _, d := range own(s) {
+		if !slices.Contains(d.Interfaces, "Node") || d.Name == "AuditEntry" {
+			continue
+		}
+		entities++
+		want(t, d, "history", "HistoryConnection!")
+		i := slices.IndexFunc(fields(s.Query), func(f *gql.FieldDefinition) bool {
+			return f.Type.String() == d.Name && f.Arguments.ForName("id") != nil
+		})
+		if i < 0 {
+			t.Errorf("there is no query of one %s", d.Name)
+			continue
+		}
+		for arg, typ := range map[string]string{"asOf": "Time", "asOfPosition": "Position", "atLeast": "Position"} {
+			if a := fields(s.Query)[i].Arguments.ForName(arg); a == nil || a.Type.String() != typ {
+				t.Errorf("the query of one %s takes no %s: %s", d.Name, arg, typ)
+			}
+		}
+	}
+	if entities < 7 {
+		t.Errorf("only %d entities were looked at", entities)
+	}
+}

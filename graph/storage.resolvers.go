@@ -7,10 +7,10 @@ package graph
 
 import (
 	"context"
-
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
 	"tallyard/graph/relay"
+	"time"
 )
 
 func (r *mutationResolver) CreateDirectory(ctx context.Context, input gqlmodel.CreateDirectoryInput) (*gqlmodel.CreateDirectoryPayload, error) {
@@ -25,16 +25,24 @@ func (r *queryResolver) StorageSpaces(ctx context.Context, first *int32, after *
 	return r.Storage.List(ctx, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
+func (r *queryResolver) StorageSpace(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.StorageSpace, error) {
+	return r.Storage.Get(ctx, id, atLeast, asOf, asOfPosition)
+}
+
 func (r *queryResolver) Files(ctx context.Context, spaceID *string, path *string, first *int32, after *string) (*gqlmodel.FileConnection, error) {
 	return r.Storage.Files(ctx, spaceID, path, relay.Args{First: first, After: after})
 }
 
 func (r *storageSpaceResolver) Owner(ctx context.Context, obj *gqlmodel.StorageSpace) (*gqlmodel.User, error) {
-	return r.People.User(ctx, obj.OwnerID)
+	return r.People.User(ctx, obj.Folded.Owner)
 }
 
 func (r *storageSpaceResolver) Project(ctx context.Context, obj *gqlmodel.StorageSpace) (*gqlmodel.Project, error) {
-	return r.People.Project(ctx, obj.ProjectID)
+	return r.People.Project(ctx, obj.Folded.Project)
+}
+
+func (r *storageSpaceResolver) History(ctx context.Context, obj *gqlmodel.StorageSpace, first *int32, after *string) (*gqlmodel.HistoryConnection, error) {
+	return r.Storage.HistoryOf(ctx, obj, first, after)
 }
 
 func (r *storageSpaceConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.StorageSpaceConnection) (int32, error) {

@@ -154,10 +154,10 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 	find := &graph.Finder{
 		Algorithms: &graphalgorithm.API{Runtime: rt, Handler: d.algorithms, Queries: algorithms, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
 		Operations: &graphoperation.API{Runtime: rt, Handler: d.operations, Queries: queries.Operations, Progress: running, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
-		People:     &graphpeople.API{Runtime: rt, Users: d.users, Projects: d.projects, Queries: queries.People, Commands: commands, Sealer: sealer},
+		People:     &graphpeople.API{Runtime: rt, Users: d.users, Projects: d.projects, Queries: queries.People, Commands: commands, Sealer: sealer, History: past},
 		Storage: &graphstorage.API{
 			Runtime: rt, Handler: d.spaces, Queries: projstorage.Queries{Reader: p.reader},
-			Disk: disk{p.disk}, Sources: algorithms, Commands: commands, Sealer: sealer,
+			Disk: disk{p.disk}, Sources: algorithms, Commands: commands, Sealer: sealer, History: past,
 		},
 	}
 	find.Audit = &graphaudit.API{Queries: projaudit.Queries{Reader: p.reader}, Commands: commands, Sealer: sealer, Live: p.hub, Things: find}

@@ -72,6 +72,10 @@ func (g Grants) ReadsAll() bool { return g.Has(TenantAdmin) || g.Has(Auditor) }
 // ReadsAudit tells whether the user reads the whole tenant's audit (AUD-02).
 func (g Grants) ReadsAudit() bool { return g.ReadsAll() }
 
+// ReadsPlatform tells whether the user reads the audit of what belongs to no
+// tenant: tenants and the platform's settings are the operators' (TEN-02).
+func (g Grants) ReadsPlatform() bool { return g.Has(Operator) }
+
 // Writes is false for who changes nothing at all: a person with the auditor
 // role, whatever else they hold (TEN-02).
 func (g Grants) Writes() bool { return g.Active && !slices.Contains(g.Roles, Auditor) }

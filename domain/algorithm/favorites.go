@@ -61,13 +61,11 @@ var FavoritesAggregate = es.Aggregate[Favorites]{
 func (h *Handler) Favorite(ctx context.Context, cmd es.Command, algorithm uuid.UUID, like bool) (es.Result[Refs], error) {
 	cmd.Subject = es.Ref{Kind: Category, ID: algorithm}
 	return es.Run(ctx, h.Runtime, cmd, func(ctx context.Context, cmd es.Command) (Refs, error) {
-		g, s, err := h.load(ctx, cmd, algorithm)
+		g, s, err := h.load(ctx, &cmd, algorithm)
 		if err != nil {
 			return Refs{}, err
 		}
-		if _, ok := s.Cut(g); ok {
-			cmd.Project = s.Project
-		} else if like || !g.Active {
+		if _, ok := s.Cut(g); !ok && (like || !g.Active) {
 			return Refs{}, access.Missing().At("id")
 		}
 		if !g.Writes() {

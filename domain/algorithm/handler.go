@@ -98,7 +98,7 @@ func (h *Handler) mustWorkIn(ctx context.Context, g access.Grants, project uuid.
 func (h *Handler) CreateVersion(ctx context.Context, cmd es.Command, algorithm uuid.UUID, in VersionInput) (es.Result[Refs], error) {
 	cmd.Subject = es.Ref{Kind: Category, ID: algorithm}
 	return es.Run(ctx, h.Runtime, cmd, func(ctx context.Context, cmd es.Command) (Refs, error) {
-		g, s, err := h.load(ctx, cmd, algorithm)
+		g, s, err := h.load(ctx, &cmd, algorithm)
 		if err != nil {
 			return Refs{}, err
 		}
@@ -109,7 +109,6 @@ func (h *Handler) CreateVersion(ctx context.Context, cmd es.Command, algorithm u
 		if err := mayChangeWhole(g, s); err != nil {
 			return Refs{}, err
 		}
-		cmd.Project = s.Project
 		n, err := h.newVersion(ctx, g, ids[0], ids[1], s.Owner, s.Name, in, false)
 		if err != nil {
 			return Refs{}, err
@@ -123,7 +122,7 @@ func (h *Handler) CreateVersion(ctx context.Context, cmd es.Command, algorithm u
 func (h *Handler) UpdateVersion(ctx context.Context, cmd es.Command, in UpdateInput) (es.Result[Refs], error) {
 	cmd.Subject = versionRef(in.VersionRef)
 	return es.Run(ctx, h.Runtime, cmd, func(ctx context.Context, cmd es.Command) (Refs, error) {
-		g, s, err := h.load(ctx, cmd, in.Algorithm)
+		g, s, err := h.load(ctx, &cmd, in.Algorithm)
 		if err != nil {
 			return Refs{}, err
 		}
@@ -134,7 +133,6 @@ func (h *Handler) UpdateVersion(ctx context.Context, cmd es.Command, in UpdateIn
 		if err != nil {
 			return Refs{}, err
 		}
-		cmd.Project = s.Project
 		e, err := h.edit(ctx, g, cmd.NewIDs(1)[0], s, v, in)
 		if err != nil {
 			return Refs{}, err
@@ -151,11 +149,10 @@ func (h *Handler) PublishVersion(ctx context.Context, cmd es.Command, in Publish
 		if !in.Visibility.Valid() {
 			return Refs{}, fault.New(fault.Invalid, fault.CodeInvalidValue, "There is no such visibility; choose PRIVATE, GROUP or GLOBAL.").At("visibility")
 		}
-		g, s, err := h.load(ctx, cmd, in.Algorithm)
+		g, _, err := h.load(ctx, &cmd, in.Algorithm)
 		if err != nil {
 			return Refs{}, err
 		}
-		cmd.Project = s.Project
 		out, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, in.Algorithm, decidePublish(g, in, cmd.NewIDs(1)[0]))
 		return Refs{Algorithm: in.Algorithm, Version: in.Version, At: out.Revision}, err
 	})
@@ -175,11 +172,10 @@ func (h *Handler) DeleteInBatch(ctx context.Context, cmd es.Command, ref Version
 func (h *Handler) delete(ctx context.Context, cmd es.Command, ref VersionRef, expected *int, batch bool) (es.Result[Refs], error) {
 	cmd.Subject = versionRef(ref)
 	return es.Run(ctx, h.Runtime, cmd, func(ctx context.Context, cmd es.Command) (Refs, error) {
-		g, s, err := h.load(ctx, cmd, ref.Algorithm)
+		g, _, err := h.load(ctx, &cmd, ref.Algorithm)
 		if err != nil {
 			return Refs{}, err
 		}
-		cmd.Project = s.Project
 		out, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, ref.Algorithm, decideDelete(g, ref.Version, cmd.NewIDs(1)[0], expected, batch))
 		if err != nil {
 			return Refs{}, err
@@ -202,12 +198,15 @@ func (h *Handler) releaseName(ctx context.Context, cmd es.Command, s State) erro
 	return h.Runtime.Release(ctx, cmd, nameOf(s.Name, s.Project), Aggregate.Stream(cmd.Tenant, s.ID))
 }
 
-func (h *Handler) load(ctx context.Context, cmd es.Command, algorithm uuid.UUID) (access.Grants, State, error) {
+// load gives the rights of who acts and the algorithm as it stands; the command
+// is one in its project from then on, also when it is refused.
+func (h *Handler) load(ctx context.Context, cmd *es.Command, algorithm uuid.UUID) (access.Grants, State, error) {
 	g, err := h.Access.Grants(ctx, cmd.Tenant, cmd.Actor.User)
 	if err != nil {
 		return g, State{}, err
 	}
 	l, err := es.Load(ctx, h.Runtime, Aggregate, cmd.Tenant, algorithm)
+	cmd.In(l.State.Project)
 	return g, l.State, err
 }
 

@@ -40,10 +40,29 @@ type Command struct {
 	ids   []uuid.UUID
 }
 
-// track gathers what a command did, across everything it appended to.
+// track gathers what a command did, across everything it appended to, and what
+// it was found to be about.
 type track struct {
 	position Position
 	names    []string
+	project  uuid.UUID
+}
+
+// In tells the project that the command is about, once its subject was looked
+// at: its events carry it from then on, and so does a refusal.
+func (c *Command) In(project uuid.UUID) {
+	c.Project = project
+	if c.track != nil {
+		c.track.project = project
+	}
+}
+
+// project is the one that the command was found to be about, or was given.
+func (c Command) project() uuid.UUID {
+	if c.track != nil && c.track.project != uuid.Nil {
+		return c.track.project
+	}
+	return c.Project
 }
 
 // idsPerCommand are drawn before a command is accepted, so that a command that
@@ -66,7 +85,7 @@ func (c Command) eventID(stream StreamID, name string, i int) uuid.UUID {
 // metadata is what the command's events carry.
 func (c Command) metadata(at time.Time, index int) Metadata {
 	return Metadata{
-		Tenant: c.Tenant, Project: c.Project, Actor: c.Actor, Command: c.ID, Action: c.Action,
+		Tenant: c.Tenant, Project: c.project(), Actor: c.Actor, Command: c.ID, Action: c.Action,
 		Request: c.Request, Correlation: c.Correlation, Causation: c.Causation, Reason: c.Reason,
 		Time: at, Index: index,
 	}

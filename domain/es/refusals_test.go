@@ -53,6 +53,28 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("recorded %+v", f)
 		}
 	})
+	t.Run("AUD-02_a_refusal_is_on_record_in_the_project_of_its_subject", func(t *testing.T) {
+		rt, _ := setup(t)
+		vision := uuid.New()
+		for key, given := range map[string]uuid.UUID{"": uuid.Nil, "key": uuid.Nil, "other": uuid.New()} {
+			cmd := command(key)
+			cmd.Project = given
+			var done es.Command
+			_, err := es.Run(t.Context(), rt, cmd, func(ctx context.Context, cmd es.Command) (refs, error) {
+				cmd.In(vision) // the subject was looked at
+				done = cmd
+				_, err := es.Execute(ctx, rt, cmd, counters, uuid.New(), add(1))
+				if err != nil {
+					t.Error(err)
+				}
+				return refs{}, no
+			})
+			list := history(t, rt, es.StreamOf(es.RefusalCategory, acme, alice))
+			if last := list[len(list)-1]; err == nil || last.Meta.Project != vision || done.Project != vision {
+				t.Errorf("%q: %v, in %v", key, err, last.Meta.Project)
+			}
+		}
+	})
 	t.Run("AUD-01_ten_singly_then_a_summary_of_a_flood", func(t *testing.T) {
 		rt, c := setup(t)
 		for range 1000 {

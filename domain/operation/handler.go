@@ -97,7 +97,7 @@ func (h *Handler) Cancel(ctx context.Context, cmd es.Command, id uuid.UUID) (es.
 		if err != nil {
 			return Refs{}, err
 		}
-		_, err = es.Execute(ctx, h.Runtime, cmd, Aggregate, id, cancel(g))
+		_, err = es.Execute(ctx, h.Runtime, cmd, Aggregate, id, inProject(cmd, cancel(g)))
 		return Refs{Operation: id}, err
 	})
 }
@@ -116,6 +116,7 @@ func (h *Handler) Retry(ctx context.Context, cmd es.Command, id uuid.UUID) (es.R
 		if err != nil || done {
 			return Refs{Operation: id}, err
 		}
+		cmd.In(s.Project)
 		if err := mayRetry(g, s); err != nil {
 			return Refs{}, err
 		}
@@ -185,9 +186,18 @@ func (h *Handler) dismissOne(ctx context.Context, cmd es.Command, id uuid.UUID) 
 		if err != nil {
 			return Refs{}, err
 		}
-		_, err = es.Execute(ctx, h.Runtime, cmd, Aggregate, id, dismiss(g))
+		_, err = es.Execute(ctx, h.Runtime, cmd, Aggregate, id, inProject(cmd, dismiss(g)))
 		return Refs{Operation: id}, err
 	})
+}
+
+// inProject is a decision that also tells the command the operation's project, so that
+// what comes of it, a refusal too, is on record there.
+func inProject(cmd es.Command, decide es.Decide[State]) es.Decide[State] {
+	return func(s State) ([]es.Event, error) {
+		cmd.In(s.Project)
+		return decide(s)
+	}
 }
 
 // item is the command of one item of a batch: its key is key#index.

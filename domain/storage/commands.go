@@ -16,9 +16,11 @@ func create(e SpaceCreated) es.Decide[State] {
 	}
 }
 
-// permitted notes something about files, for who may write in the space.
-func permitted(g access.Grants, e es.Event) es.Decide[State] {
+// permitted notes something about files, for who may write in the space. It is
+// on record in the space's project, where it has one, also when it is refused.
+func permitted(cmd es.Command, g access.Grants, e es.Event) es.Decide[State] {
 	return func(s State) ([]es.Event, error) {
+		cmd.In(s.Project)
 		if err := MustWrite(g, s); err != nil {
 			return nil, err
 		}

@@ -120,7 +120,7 @@ func (h *Handler) upload(ctx context.Context, cmd es.Command, space uuid.UUID, p
 		if err != nil {
 			return Refs{}, err
 		}
-		_, err = es.Execute(ctx, h.Runtime, cmd, Aggregate, space, permitted(g, e))
+		_, err = es.Execute(ctx, h.Runtime, cmd, Aggregate, space, permitted(cmd, g, e))
 		return Refs{Space: space, Path: path.String()}, err
 	})
 }
@@ -185,7 +185,7 @@ func (h *Handler) change(ctx context.Context, cmd es.Command, space uuid.UUID, k
 	}
 	refs := Refs{Space: space, Path: p.String()}
 	asked := ChangeRequested{Change: kind, Path: p.String()}
-	if _, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, space, permitted(g, asked)); err != nil {
+	if _, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, space, permitted(cmd, g, asked)); err != nil {
 		return refs, err
 	}
 	done, err := work(ctx)

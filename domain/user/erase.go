@@ -67,16 +67,3 @@ func (h *Handler) freeLogin(ctx context.Context, cmd es.Command, id, person uuid
 	}
 	return h.Runtime.Release(ctx, cmd, LoginName(p.LoginName), Aggregate.Stream(cmd.Tenant, id))
 }
-
-// Person gives somebody's personal data from the log, for who may have it; it
-// is erased when the key or the stream is gone.
-func (h *Handler) Person(ctx context.Context, tenant, person uuid.UUID) (Person, error) {
-	l, err := es.Load(ctx, h.Runtime, persons, tenant, person)
-	if err != nil {
-		return Person{}, err
-	}
-	if l.State.Last == nil {
-		return Person{DisplayName: ErasedName, Erased: true}, nil
-	}
-	return describe(ctx, h.Keys, persons.Stream(tenant, person), *l.State.Last)
-}

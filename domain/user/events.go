@@ -36,6 +36,13 @@ var Types = []es.TypeDef{
 	es.Type[AdminDiscounted]("admins.discounted.v1"),
 }
 
+// PublicEvents are, by stored names, what everybody of the tenant may know to
+// have happened to a user: that they came, what they are called, where they
+// stand. Roles and tokens are for themselves, tenant admins and auditors.
+var PublicEvents = []string{
+	"person.described.v1", "user.created.v1", "user.suspended.v1", "user.reinstated.v1", "user.personal_data_erased.v1",
+}
+
 // Created opens a user. Who it is stands in the person's stream.
 type Created struct {
 	Person uuid.UUID `json:"person"`

@@ -46,7 +46,7 @@ func (a *API) VersionsOf(ctx context.Context, obj *gqlmodel.Algorithm, args rela
 	if obj.Past {
 		return pastVersions(list, args, p, obj.Folded, published), nil
 	}
-	rows, err := l.VersionsOf.Load(ctx, loader.Key(obj.Folded.ID, published, p))
+	rows, err := l.VersionsOf.Load(ctx, loader.VersionsOf(obj.Folded.ID, published, p))
 	if err != nil {
 		return nil, err
 	}

@@ -19,8 +19,11 @@ import (
 // things are seen by everybody, from inside by few.
 type things struct{ inside bool }
 
-func (things) Sees(context.Context, relay.ID) (bool, error)         { return true, nil }
-func (t things) SeesInside(context.Context, relay.ID) (bool, error) { return t.inside, nil }
+func (things) Sees(context.Context, relay.ID) (bool, error) { return true, nil }
+
+func (t things) Cut(context.Context, relay.ID) (proj.Cut, error) {
+	return proj.Cut{Outside: !t.inside}, nil
+}
 
 func TestOutside(t *testing.T) {
 	t.Run("AUD-02_what_is_inside_is_for_who_sees_it", func(t *testing.T) {
@@ -40,18 +43,19 @@ func TestOutside(t *testing.T) {
 			"the owner":     {nil, true, false},
 			"an admin":      {[]access.Role{access.TenantAdmin}, false, false},
 		} {
-			v := authn.Viewer{Session: user.Session{Grants: access.Grants{Active: true, Roles: c.roles}, Actor: es.Actor{Kind: es.ActorUser, User: uuid.New()}}}
+			v := authn.Viewer{Session: user.Session{Tenant: uuid.New(), Grants: access.Grants{Active: true, Roles: c.roles}, Actor: es.Actor{Kind: es.ActorUser, User: uuid.New()}}}
 			a := &API{Things: things{c.inside}, Sealer: sealer}
 			f, err := a.filter(t.Context(), v, in)
 			if err != nil || f.Outside != c.outside {
 				t.Errorf("%s reads from outside: %t, %v", name, f.Outside, err)
 			}
-			if shown := len(a.show(mixed, f.Outside).Changes) > 0; shown == c.outside {
+			if shown := len(a.show(v, mixed, f.Cut).Changes) > 0; shown == c.outside {
 				t.Errorf("%s is shown the changes: %t", name, shown)
 			}
-			may, outside, err := a.may(t.Context(), v, uuid.New(), es.Ref{Kind: "algorithm", ID: uuid.New()})
-			if err != nil || !may || outside != c.outside {
-				t.Errorf("%s reads one entry: %t, from outside: %t, %v", name, may, outside, err)
+			entry := proj.Entry{Tenant: v.Tenant, Actor: es.Actor{User: uuid.New()}, Subject: es.Ref{Kind: "algorithm", ID: uuid.New()}}
+			may, cut, err := a.may(t.Context(), v, entry)
+			if err != nil || !may || cut.Outside != c.outside {
+				t.Errorf("%s reads one entry: %t, %+v, %v", name, may, cut, err)
 			}
 		}
 	})

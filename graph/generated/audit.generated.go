@@ -793,7 +793,7 @@ func (ec *executionContext) unmarshalInputAuditFilter(ctx context.Context, obj a
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"subjectId", "actorId", "projectId", "actions", "outcomes", "from", "to", "search", "personsOnly"}
+	fieldsInOrder := [...]string{"subjectId", "actorId", "projectId", "actions", "outcomes", "from", "to", "search", "personsOnly", "platform"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -863,6 +863,13 @@ func (ec *executionContext) unmarshalInputAuditFilter(ctx context.Context, obj a
 				return it, err
 			}
 			it.PersonsOnly = graphql.OmittableOf(data)
+		case "platform":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("platform"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Platform = graphql.OmittableOf(data)
 		}
 	}
 	return it, nil

@@ -35,12 +35,15 @@ type ResolverRoot interface {
 	Mutation() MutationResolver
 	Operation() OperationResolver
 	OperationConnection() OperationConnectionResolver
+	Project() ProjectResolver
 	ProjectConnection() ProjectConnectionResolver
+	ProjectMemberConnection() ProjectMemberConnectionResolver
 	Query() QueryResolver
 	RoleGrant() RoleGrantResolver
 	StorageSpace() StorageSpaceResolver
 	StorageSpaceConnection() StorageSpaceConnectionResolver
 	Subscription() SubscriptionResolver
+	Tenant() TenantResolver
 	TenantConnection() TenantConnectionResolver
 	User() UserResolver
 	UserConnection() UserConnectionResolver
@@ -467,7 +470,9 @@ type ComplexityRoot struct {
 	Project struct {
 		CreatedAt   func(childComplexity int) int
 		Description func(childComplexity int) int
+		History     func(childComplexity int, first *int32, after *string) int
 		ID          func(childComplexity int) int
+		Members     func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Name        func(childComplexity int) int
 	}
 
@@ -479,6 +484,23 @@ type ComplexityRoot struct {
 	}
 
 	ProjectEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	ProjectMember struct {
+		Role func(childComplexity int) int
+		User func(childComplexity int) int
+	}
+
+	ProjectMemberConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	ProjectMemberEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
 	}
@@ -502,11 +524,13 @@ type ComplexityRoot struct {
 		Nodes             func(childComplexity int, ids []string, atLeast *string) int
 		Operation         func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		Operations        func(childComplexity int, filter *gqlmodel.OperationFilter, first *int32, after *string, last *int32, before *string, atLeast *string) int
-		Project           func(childComplexity int, id string, atLeast *string) int
+		Project           func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		Projects          func(childComplexity int, first *int32, after *string, last *int32, before *string, atLeast *string) int
+		StorageSpace      func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		StorageSpaces     func(childComplexity int, first *int32, after *string, last *int32, before *string, atLeast *string) int
+		Tenant            func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		Tenants           func(childComplexity int, first *int32, after *string, last *int32, before *string, atLeast *string) int
-		User              func(childComplexity int, id string, atLeast *string) int
+		User              func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		Users             func(childComplexity int, filter *gqlmodel.UserFilter, first *int32, after *string, last *int32, before *string, atLeast *string) int
 	}
 
@@ -548,6 +572,7 @@ type ComplexityRoot struct {
 
 	StorageSpace struct {
 		CreatedAt func(childComplexity int) int
+		History   func(childComplexity int, first *int32, after *string) int
 		ID        func(childComplexity int) int
 		Kind      func(childComplexity int) int
 		Owner     func(childComplexity int) int
@@ -581,6 +606,7 @@ type ComplexityRoot struct {
 
 	Tenant struct {
 		CreatedAt func(childComplexity int) int
+		History   func(childComplexity int, first *int32, after *string) int
 		ID        func(childComplexity int) int
 		Name      func(childComplexity int) int
 	}
@@ -612,6 +638,7 @@ type ComplexityRoot struct {
 	User struct {
 		DisplayName func(childComplexity int) int
 		Email       func(childComplexity int) int
+		History     func(childComplexity int, first *int32, after *string) int
 		ID          func(childComplexity int) int
 		LoginName   func(childComplexity int) int
 		Roles       func(childComplexity int) int
@@ -638,11 +665,12 @@ type ComplexityRoot struct {
 	}
 
 	Viewer struct {
-		CanReadAudit func(childComplexity int) int
-		Home         func(childComplexity int) int
-		Projects     func(childComplexity int) int
-		Tenant       func(childComplexity int) int
-		User         func(childComplexity int) int
+		CanReadAudit         func(childComplexity int) int
+		CanReadPlatformAudit func(childComplexity int) int
+		Home                 func(childComplexity int) int
+		Projects             func(childComplexity int) int
+		Tenant               func(childComplexity int) int
+		User                 func(childComplexity int) int
 	}
 }
 
@@ -2374,12 +2402,34 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Project.Description(childComplexity), true
+	case "Project.history":
+		if e.ComplexityRoot.Project.History == nil {
+			break
+		}
+
+		args, err := ec.field_Project_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Project.History(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "Project.id":
 		if e.ComplexityRoot.Project.ID == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Project.ID(childComplexity), true
+	case "Project.members":
+		if e.ComplexityRoot.Project.Members == nil {
+			break
+		}
+
+		args, err := ec.field_Project_members_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Project.Members(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Project.name":
 		if e.ComplexityRoot.Project.Name == nil {
 			break
@@ -2424,6 +2474,57 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ProjectEdge.Node(childComplexity), true
+
+	case "ProjectMember.role":
+		if e.ComplexityRoot.ProjectMember.Role == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ProjectMember.Role(childComplexity), true
+	case "ProjectMember.user":
+		if e.ComplexityRoot.ProjectMember.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ProjectMember.User(childComplexity), true
+
+	case "ProjectMemberConnection.edges":
+		if e.ComplexityRoot.ProjectMemberConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ProjectMemberConnection.Edges(childComplexity), true
+	case "ProjectMemberConnection.nodes":
+		if e.ComplexityRoot.ProjectMemberConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ProjectMemberConnection.Nodes(childComplexity), true
+	case "ProjectMemberConnection.pageInfo":
+		if e.ComplexityRoot.ProjectMemberConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ProjectMemberConnection.PageInfo(childComplexity), true
+	case "ProjectMemberConnection.totalCount":
+		if e.ComplexityRoot.ProjectMemberConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ProjectMemberConnection.TotalCount(childComplexity), true
+
+	case "ProjectMemberEdge.cursor":
+		if e.ComplexityRoot.ProjectMemberEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ProjectMemberEdge.Cursor(childComplexity), true
+	case "ProjectMemberEdge.node":
+		if e.ComplexityRoot.ProjectMemberEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ProjectMemberEdge.Node(childComplexity), true
 
 	case "PublishAlgorithmVersionPayload.algorithmVersion":
 		if e.ComplexityRoot.PublishAlgorithmVersionPayload.AlgorithmVersion == nil {
@@ -2582,7 +2683,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Project(childComplexity, args["id"].(string), args["atLeast"].(*string)), true
+		return e.ComplexityRoot.Query.Project(childComplexity, args["id"].(string), args["atLeast"].(*string), args["asOf"].(*time.Time), args["asOfPosition"].(*string)), true
 	case "Query.projects":
 		if e.ComplexityRoot.Query.Projects == nil {
 			break
@@ -2594,6 +2695,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Projects(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["atLeast"].(*string)), true
+	case "Query.storageSpace":
+		if e.ComplexityRoot.Query.StorageSpace == nil {
+			break
+		}
+
+		args, err := ec.field_Query_storageSpace_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.StorageSpace(childComplexity, args["id"].(string), args["atLeast"].(*string), args["asOf"].(*time.Time), args["asOfPosition"].(*string)), true
 	case "Query.storageSpaces":
 		if e.ComplexityRoot.Query.StorageSpaces == nil {
 			break
@@ -2605,6 +2717,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.StorageSpaces(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["atLeast"].(*string)), true
+	case "Query.tenant":
+		if e.ComplexityRoot.Query.Tenant == nil {
+			break
+		}
+
+		args, err := ec.field_Query_tenant_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Tenant(childComplexity, args["id"].(string), args["atLeast"].(*string), args["asOf"].(*time.Time), args["asOfPosition"].(*string)), true
 	case "Query.tenants":
 		if e.ComplexityRoot.Query.Tenants == nil {
 			break
@@ -2626,7 +2749,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.User(childComplexity, args["id"].(string), args["atLeast"].(*string)), true
+		return e.ComplexityRoot.Query.User(childComplexity, args["id"].(string), args["atLeast"].(*string), args["asOf"].(*time.Time), args["asOfPosition"].(*string)), true
 	case "Query.users":
 		if e.ComplexityRoot.Query.Users == nil {
 			break
@@ -2759,6 +2882,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.StorageSpace.CreatedAt(childComplexity), true
+	case "StorageSpace.history":
+		if e.ComplexityRoot.StorageSpace.History == nil {
+			break
+		}
+
+		args, err := ec.field_StorageSpace_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.StorageSpace.History(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "StorageSpace.id":
 		if e.ComplexityRoot.StorageSpace.ID == nil {
 			break
@@ -2887,6 +3021,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Tenant.CreatedAt(childComplexity), true
+	case "Tenant.history":
+		if e.ComplexityRoot.Tenant.History == nil {
+			break
+		}
+
+		args, err := ec.field_Tenant_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Tenant.History(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "Tenant.id":
 		if e.ComplexityRoot.Tenant.ID == nil {
 			break
@@ -2988,6 +3133,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Email(childComplexity), true
+	case "User.history":
+		if e.ComplexityRoot.User.History == nil {
+			break
+		}
+
+		args, err := ec.field_User_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.History(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "User.id":
 		if e.ComplexityRoot.User.ID == nil {
 			break
@@ -3082,6 +3238,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Viewer.CanReadAudit(childComplexity), true
+	case "Viewer.canReadPlatformAudit":
+		if e.ComplexityRoot.Viewer.CanReadPlatformAudit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.CanReadPlatformAudit(childComplexity), true
 	case "Viewer.home":
 		if e.ComplexityRoot.Viewer.Home == nil {
 			break
@@ -4179,6 +4341,8 @@ input AuditFilter {
   search: String
   "Leave out what the platform did by itself."
   personsOnly: Boolean
+  "What belongs to no tenant, such as that tenants are made and renamed, instead of what happened in yours; for operators."
+  platform: Boolean
 }
 
 "What the audit can be ordered by."
@@ -4196,7 +4360,7 @@ input AuditOrder {
 }
 
 extend type Query {
-  "The audit, newest first. The whole tenant's is for auditors and tenant admins; a thing's own for whoever sees the thing."
+  "The audit, newest first. The whole tenant's is for auditors and tenant admins, the platform's for operators; a thing's own for whoever sees the thing."
   auditEntries(
     "Cuts the list."
     filter: AuditFilter
@@ -4704,6 +4868,13 @@ type Tenant implements Node {
   name: String!
   "When it was created."
   createdAt: Time!
+  "What happened to it, oldest first. Give ` + "`" + `first` + "`" + `."
+  history(
+    "How many; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+  ): HistoryConnection!
 }
 
 "What isolates people and data inside a tenant."
@@ -4716,6 +4887,52 @@ type Project implements Node {
   description: String!
   "When it was created."
   createdAt: Time!
+  "Who belongs to it, by login name. Give ` + "`" + `first` + "`" + ` or ` + "`" + `last` + "`" + `."
+  members(
+    "How many, from the beginning; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+    "How many, from the end; 1 to 100."
+    last: Int
+    "Only what lies before this cursor."
+    before: String
+  ): ProjectMemberConnection!
+  "What happened to it, oldest first; who came and went stands in the history of the people. Give ` + "`" + `first` + "`" + `."
+  history(
+    "How many; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+  ): HistoryConnection!
+}
+
+"Somebody who belongs to a project."
+type ProjectMember {
+  "The person, as they are now."
+  user: User!
+  "What they are in the project; of several roles the strongest."
+  role: Role!
+}
+
+"A page of a project's members."
+type ProjectMemberConnection {
+  "The rows with their cursors."
+  edges: [ProjectMemberEdge!]!
+  "The rows."
+  nodes: [ProjectMember!]!
+  "Where the page lies."
+  pageInfo: PageInfo!
+  "How many rows the whole list has; counted only when asked for."
+  totalCount: Int!
+}
+
+"A row of a project's members."
+type ProjectMemberEdge {
+  "The row's cursor."
+  cursor: String!
+  "The row."
+  node: ProjectMember!
 }
 
 "A named set of rights."
@@ -4764,6 +4981,13 @@ type User implements Node {
   state: UserState!
   "The roles that they hold, for themselves, tenant admins and auditors; empty for others."
   roles: [RoleGrant!]!
+  "What happened to them, oldest first; roles and tokens for themselves, tenant admins and auditors. What they were called is gone once their data is erased. Give ` + "`" + `first` + "`" + `."
+  history(
+    "How many; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+  ): HistoryConnection!
 }
 
 "Who you are."
@@ -4776,6 +5000,8 @@ type Viewer {
   projects: [Project!]!
   "You may see the whole tenant's audit."
   canReadAudit: Boolean!
+  "You may see the platform's audit: what belongs to no tenant."
+  canReadPlatformAudit: Boolean!
   "Your own storage space; null before the first file is put there."
   home: StorageSpace
 }
@@ -4872,6 +5098,10 @@ extend type Query {
     id: ID!
     "Wait until the read models have this position of a receipt."
     atLeast: Position
+    "Where they stood at this moment, and what they were called; an erased person has no name at any moment."
+    asOf: Time
+    "Where they stood at this position of their history; not together with asOf."
+    asOfPosition: Position
   ): User
   "The projects that you see, by name: your own, for tenant admins and auditors all."
   projects(
@@ -4892,6 +5122,10 @@ extend type Query {
     id: ID!
     "Wait until the read models have this position of a receipt."
     atLeast: Position
+    "As it was at this moment, with the members of then."
+    asOf: Time
+    "As it was at this position of its history; not together with asOf."
+    asOfPosition: Position
   ): Project
   "Tenants by name: for operators all of the platform, for others their own."
   tenants(
@@ -4906,6 +5140,17 @@ extend type Query {
     "Wait until the read models have this position of a receipt."
     atLeast: Position
   ): TenantConnection!
+  "One tenant; null when it does not exist or you may not see it."
+  tenant(
+    "The tenant's id."
+    id: ID!
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+    "As it was at this moment."
+    asOf: Time
+    "As it was at this position of its history; not together with asOf."
+    asOfPosition: Position
+  ): Tenant
 }
 
 "A new project."
@@ -5129,6 +5374,13 @@ type StorageSpace implements Node {
   project: Project
   "When it was created."
   createdAt: Time!
+  "What happened in it, oldest first: who did what to which path. Give ` + "`" + `first` + "`" + `."
+  history(
+    "How many; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+  ): HistoryConnection!
 }
 
 "A page of spaces."
@@ -5211,6 +5463,17 @@ extend type Query {
     "Wait until the read models have this position of a receipt."
     atLeast: Position
   ): StorageSpaceConnection!
+  "One space; null when it does not exist or you may not use it."
+  storageSpace(
+    "The space's id."
+    id: ID!
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+    "As it was at this moment; its files are those of now."
+    asOf: Time
+    "As it was at this position of its history; not together with asOf."
+    asOfPosition: Position
+  ): StorageSpace
   "A directory, by name; forwards only."
   files(
     "The space; your home when absent."
@@ -6078,6 +6341,10 @@ func (ec *executionContext) childFields_Project(ctx context.Context, field graph
 		return ec.fieldContext_Project_description(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Project_createdAt(ctx, field)
+	case "members":
+		return ec.fieldContext_Project_members(ctx, field)
+	case "history":
+		return ec.fieldContext_Project_history(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Project", field.Name)
 }
@@ -6104,6 +6371,40 @@ func (ec *executionContext) childFields_ProjectEdge(ctx context.Context, field g
 		return ec.fieldContext_ProjectEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ProjectEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ProjectMember(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_ProjectMember_user(ctx, field)
+	case "role":
+		return ec.fieldContext_ProjectMember_role(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProjectMember", field.Name)
+}
+
+func (ec *executionContext) childFields_ProjectMemberConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ProjectMemberConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ProjectMemberConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ProjectMemberConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ProjectMemberConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProjectMemberConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ProjectMemberEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ProjectMemberEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ProjectMemberEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProjectMemberEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_PublishAlgorithmVersionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6204,6 +6505,8 @@ func (ec *executionContext) childFields_StorageSpace(ctx context.Context, field 
 		return ec.fieldContext_StorageSpace_project(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_StorageSpace_createdAt(ctx, field)
+	case "history":
+		return ec.fieldContext_StorageSpace_history(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type StorageSpace", field.Name)
 }
@@ -6252,6 +6555,8 @@ func (ec *executionContext) childFields_Tenant(ctx context.Context, field graphq
 		return ec.fieldContext_Tenant_name(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Tenant_createdAt(ctx, field)
+	case "history":
+		return ec.fieldContext_Tenant_history(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Tenant", field.Name)
 }
@@ -6318,6 +6623,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_state(ctx, field)
 	case "roles":
 		return ec.fieldContext_User_roles(ctx, field)
+	case "history":
+		return ec.fieldContext_User_history(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
 }
@@ -6370,6 +6677,8 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_projects(ctx, field)
 	case "canReadAudit":
 		return ec.fieldContext_Viewer_canReadAudit(ctx, field)
+	case "canReadPlatformAudit":
+		return ec.fieldContext_Viewer_canReadPlatformAudit(ctx, field)
 	case "home":
 		return ec.fieldContext_Viewer_home(ctx, field)
 	}

@@ -11,6 +11,7 @@ import (
 	"tallyard/domain/algorithm"
 	"tallyard/domain/es"
 	"tallyard/domain/operation"
+	"tallyard/domain/storage"
 	algorithm1 "tallyard/projections/algorithm"
 	"time"
 
@@ -423,6 +424,8 @@ type AuditFilter struct {
 	Search graphql.Omittable[*string] `json:"search"`
 	// Leave out what the platform did by itself.
 	PersonsOnly graphql.Omittable[*bool] `json:"personsOnly"`
+	// What belongs to no tenant, such as that tenants are made and renamed, instead of what happened in yours; for operators.
+	Platform graphql.Omittable[*bool] `json:"platform"`
 }
 
 // An order of the audit.
@@ -1087,6 +1090,12 @@ type Project struct {
 	Description string `json:"description"`
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
+	// Who belongs to it, by login name. Give `first` or `last`.
+	Members *ProjectMemberConnection `json:"members"`
+	// What happened to it, oldest first; who came and went stands in the history of the people. Give `first`.
+	History   *HistoryConnection `json:"history"`
+	At        es.Position        `json:"-"`
+	ProjectID uuid.UUID          `json:"-"`
 }
 
 func (Project) IsNode() {}
@@ -1110,6 +1119,35 @@ type ProjectEdge struct {
 	Cursor string `json:"cursor"`
 	// The row.
 	Node *Project `json:"node"`
+}
+
+// Somebody who belongs to a project.
+type ProjectMember struct {
+	// The person, as they are now.
+	User *User `json:"user"`
+	// What they are in the project; of several roles the strongest.
+	Role Role `json:"role"`
+}
+
+// A page of a project's members.
+type ProjectMemberConnection struct {
+	// The rows with their cursors.
+	Edges []*ProjectMemberEdge `json:"edges"`
+	// The rows.
+	Nodes []*ProjectMember `json:"nodes"`
+	// Where the page lies.
+	PageInfo *PageInfo `json:"pageInfo"`
+	// How many rows the whole list has; counted only when asked for.
+	TotalCount int32   `json:"totalCount"`
+	Count      Counter `json:"-"`
+}
+
+// A row of a project's members.
+type ProjectMemberEdge struct {
+	// The row's cursor.
+	Cursor string `json:"cursor"`
+	// The row.
+	Node *ProjectMember `json:"node"`
 }
 
 // A publication.
@@ -1261,8 +1299,9 @@ type StorageSpace struct {
 	Project *Project `json:"project"`
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
-	OwnerID   uuid.UUID `json:"-"`
-	ProjectID uuid.UUID `json:"-"`
+	// What happened in it, oldest first: who did what to which path. Give `first`.
+	History *HistoryConnection `json:"history"`
+	Folded  storage.State      `json:"-"`
 }
 
 func (StorageSpace) IsNode() {}
@@ -1320,6 +1359,9 @@ type Tenant struct {
 	Name string `json:"name"`
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
+	// What happened to it, oldest first. Give `first`.
+	History  *HistoryConnection `json:"history"`
+	TenantID uuid.UUID          `json:"-"`
 }
 
 func (Tenant) IsNode() {}
@@ -1418,8 +1460,10 @@ type User struct {
 	// Where they stand.
 	State UserState `json:"state"`
 	// The roles that they hold, for themselves, tenant admins and auditors; empty for others.
-	Roles  []*RoleGrant `json:"roles"`
-	UserID uuid.UUID    `json:"-"`
+	Roles []*RoleGrant `json:"roles"`
+	// What happened to them, oldest first; roles and tokens for themselves, tenant admins and auditors. What they were called is gone once their data is erased. Give `first`.
+	History *HistoryConnection `json:"history"`
+	UserID  uuid.UUID          `json:"-"`
 }
 
 func (User) IsNode() {}
@@ -1475,6 +1519,8 @@ type Viewer struct {
 	Projects []*Project `json:"projects"`
 	// You may see the whole tenant's audit.
 	CanReadAudit bool `json:"canReadAudit"`
+	// You may see the platform's audit: what belongs to no tenant.
+	CanReadPlatformAudit bool `json:"canReadPlatformAudit"`
 	// Your own storage space; null before the first file is put there.
 	Home *StorageSpace `json:"home"`
 }

@@ -31,8 +31,28 @@ type Reader struct {
 // Of gives a page of a stream's history, oldest first; only those events that
 // keep tells, nil keeps all.
 func (r *Reader) Of(ctx context.Context, stream es.StreamID, first *int32, after *string, keep func(es.Envelope) bool) (*gqlmodel.HistoryConnection, error) {
+	return r.Read(ctx, Source{Streams: []es.StreamID{stream}, Keep: keep}, first, after)
+}
+
+// Source is what the history of one thing is made of.
+type Source struct {
+	// Streams of the thing; their events come in the order of the log.
+	Streams []es.StreamID
+	// Keep tells which events are shown; nil keeps all.
+	Keep func(es.Envelope) bool
+	// Changes tells what an event changed; nil: what the event says itself.
+	Changes func(context.Context, es.Envelope) ([]es.Change, error)
+}
+
+// Read gives a page of a thing's history, oldest first.
+func (r *Reader) Read(ctx context.Context, src Source, first *int32, after *string) (*gqlmodel.HistoryConnection, error) {
+	v, err := authn.Must(ctx)
+	if err != nil {
+		return nil, err
+	}
 	args := relay.Args{First: first, After: after}
-	list, err := relay.NewList(r.Sealer, stream.Tenant, "history", stream.String())
+	// The first stream names the thing; others may come and go with it.
+	list, err := relay.NewList(r.Sealer, v.Tenant, "history", src.Streams[0].String())
 	if err != nil {
 		return nil, err
 	}
@@ -40,37 +60,53 @@ func (r *Reader) Of(ctx context.Context, stream es.StreamID, first *int32, after
 	if err != nil {
 		return nil, err
 	}
-	from := es.Revision(0)
+	at := beginning(len(src.Streams))
 	if p.After != nil {
-		from = revision(p.After.Value) + 1
+		at = parseReached(p.After.Value, len(src.Streams))
 	}
-	rows := make([]es.Envelope, 0, p.First+1)
-	for env, err := range es.Events(ctx, r.Runtime, stream, from) {
+	rows := make([]row, 0, p.First+1)
+	for row, err := range merged(ctx, r.Runtime, src.Streams, at) {
 		if err != nil {
 			return nil, err
 		}
-		if keep != nil && !keep(env) {
+		if src.Keep != nil && !src.Keep(row.Envelope) {
 			continue
 		}
-		if rows = append(rows, env); len(rows) > p.First {
+		if rows = append(rows, row); len(rows) > p.First {
 			break
 		}
 	}
+	cut := page.Cut(rows, p)
+	for i, e := range cut.Items {
+		cut.Items[i].changes = e.Event.Changes()
+		if src.Changes == nil {
+			continue
+		}
+		if cut.Items[i].changes, err = src.Changes(ctx, e.Envelope); err != nil {
+			return nil, err
+		}
+	}
 	c := &gqlmodel.HistoryConnection{}
-	c.Edges, c.Nodes, c.PageInfo = relay.Connection(list, args, page.Cut(rows, p),
-		func(e es.Envelope) page.Key { return page.Key{Value: revisionText(e.Revision), ID: e.ID} },
-		r.Entry,
+	c.Edges, c.Nodes, c.PageInfo = relay.Connection(list, args, cut,
+		func(e row) page.Key { return page.Key{Value: e.reached.String(), ID: e.ID} },
+		func(e row) *gqlmodel.HistoryEntry { return r.entry(v.Tenant, e.Envelope, e.changes) },
 		func(cursor string, n *gqlmodel.HistoryEntry) *gqlmodel.HistoryEdge {
 			return &gqlmodel.HistoryEdge{Cursor: cursor, Node: n}
 		})
 	return c, nil
 }
 
-// Entry shows one event.
+// Entry shows one event of the viewer's tenant.
 func (r *Reader) Entry(e es.Envelope) *gqlmodel.HistoryEntry {
+	return r.entry(e.Meta.Tenant, e, e.Event.Changes())
+}
+
+// entry shows an event to a viewer of a tenant, who gives its position back as
+// theirs: things of the platform have no tenant of their own.
+func (r *Reader) entry(viewer uuid.UUID, e es.Envelope, changes []es.Change) *gqlmodel.HistoryEntry {
 	h := &gqlmodel.HistoryEntry{
-		Position: r.Sealer.Position(e.Meta.Tenant, e.Position), Event: e.Name, Action: e.Meta.Action, At: e.Meta.Time,
-		Actor: Actor(e.Meta.Actor), Changes: Changes(e.Event.Changes()),
+		Position: r.Sealer.Position(viewer, e.Position), Event: e.Name, Action: e.Meta.Action, At: e.Meta.Time,
+		Actor: Actor(e.Meta.Actor), Changes: Changes(changes),
 	}
 	if e.Meta.Reason != "" {
 		h.Reason = &e.Meta.Reason

@@ -31,6 +31,8 @@ type Source[T any] struct {
 	FromRows bool
 	// Categories of streams that matter; empty: all.
 	Categories []string
+	// Tenants whose streams matter; empty: the viewer's own.
+	Tenants []uuid.UUID
 	// Snapshot makes the first item, the state at a position.
 	Snapshot func(ctx context.Context, at es.Position, cursor string) (*T, error)
 	// Item makes the item of an event; nil when it is not for this viewer.
@@ -199,7 +201,7 @@ func (s *stream[T]) tick(ctx context.Context) error {
 }
 
 func (s *stream[T]) event(ctx context.Context, env es.Envelope) error {
-	if env.Stream.Tenant != s.tenant || (len(s.src.Categories) > 0 && !slices.Contains(s.src.Categories, env.Stream.Category)) {
+	if !s.matters(env.Stream) {
 		return nil
 	}
 	if s.src.FromRows {
@@ -215,6 +217,17 @@ func (s *stream[T]) event(ctx context.Context, env es.Envelope) error {
 		return err
 	}
 	return s.sendAt(ctx, item, cursor)
+}
+
+// matters tells whether the events of a stream are looked at.
+func (s *stream[T]) matters(id es.StreamID) bool {
+	if len(s.src.Categories) > 0 && !slices.Contains(s.src.Categories, id.Category) {
+		return false
+	}
+	if len(s.src.Tenants) > 0 {
+		return slices.Contains(s.src.Tenants, id.Tenant)
+	}
+	return id.Tenant == s.tenant
 }
 
 // behind ends a subscription that can't go on without the read model.

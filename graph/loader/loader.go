@@ -49,16 +49,6 @@ type ProgressSource interface {
 // Progress is how far a running operation is.
 type Progress struct{ DoneBytes, TotalBytes, DoneFiles, TotalFiles int64 }
 
-// PageOf asks for a page of what lies inside a thing.
-type PageOf struct {
-	ID        uuid.UUID
-	Published bool
-	First     int
-	Last      int
-	After     page.Key
-	Before    page.Key
-}
-
 // ByID loads things by their ids; what is not found or not seen is nil.
 type ByID[V any] = *dataloadgen.Loader[uuid.UUID, *V]
 
@@ -73,6 +63,7 @@ type Loaders struct {
 	Versions   *dataloadgen.Loader[uuid.UUID, *projalgorithm.Version]
 	Latest     *dataloadgen.Loader[uuid.UUID, *projalgorithm.Version]
 	VersionsOf *dataloadgen.Loader[PageOf, page.Rows[projalgorithm.Version]]
+	MembersOf  *dataloadgen.Loader[PageOf, page.Rows[projpeople.Member]]
 	Favorites  *dataloadgen.Loader[uuid.UUID, bool]
 	Operations *dataloadgen.Loader[uuid.UUID, *operation.State]
 	Progress   *dataloadgen.Loader[uuid.UUID, *Progress]
@@ -135,8 +126,13 @@ func (q Queries) loaders(g access.Grants) *Loaders {
 		Versions: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]projalgorithm.Version, error) {
 			return q.Algorithms.VersionsByIDs(ctx, f, ids)
 		}),
-		Latest:     dataloadgen.NewLoader(q.latest(f), dataloadgen.WithWait(wait)),
-		VersionsOf: dataloadgen.NewLoader(q.versionsOf(f), dataloadgen.WithWait(wait)),
+		Latest: dataloadgen.NewLoader(q.latest(f), dataloadgen.WithWait(wait)),
+		VersionsOf: pages(func(ctx context.Context, of PageOf, ids []uuid.UUID) (map[uuid.UUID]page.Rows[projalgorithm.Version], error) {
+			return q.Algorithms.VersionsOf(ctx, f, ids, of.Published, of.page())
+		}),
+		MembersOf: pages(func(ctx context.Context, of PageOf, ids []uuid.UUID) (map[uuid.UUID]page.Rows[projpeople.Member], error) {
+			return q.People.MembersOf(ctx, g, ids, of.At, of.page())
+		}),
 		Favorites: each(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]bool, error) {
 			return q.Algorithms.FavoritesOf(ctx, f, ids)
 		}),
@@ -160,58 +156,6 @@ func (q Queries) latest(f projaccess.Filter) func(context.Context, []uuid.UUID) 
 		}
 		return list, all(err)
 	}
-}
-
-// versionsOf loads pages of versions; those that are cut alike go together.
-func (q Queries) versionsOf(f projaccess.Filter) func(context.Context, []PageOf) ([]page.Rows[projalgorithm.Version], []error) {
-	return func(ctx context.Context, keys []PageOf) ([]page.Rows[projalgorithm.Version], []error) {
-		groups := map[PageOf][]uuid.UUID{}
-		for _, k := range keys {
-			id := k.ID
-			k.ID = uuid.Nil
-			groups[k] = append(groups[k], id)
-		}
-		found := map[PageOf]page.Rows[projalgorithm.Version]{}
-		for k, ids := range groups {
-			rows, err := q.Algorithms.VersionsOf(ctx, f, ids, k.Published, k.page())
-			if err != nil {
-				return make([]page.Rows[projalgorithm.Version], len(keys)), all(err)
-			}
-			for id, r := range rows {
-				of := k
-				of.ID = id
-				found[of] = r
-			}
-		}
-		list := make([]page.Rows[projalgorithm.Version], len(keys))
-		for i, k := range keys {
-			list[i] = found[k]
-		}
-		return list, nil
-	}
-}
-
-func (k PageOf) page() page.Page {
-	p := page.Page{First: k.First, Last: k.Last}
-	if k.After != (page.Key{}) {
-		p.After = &k.After
-	}
-	if k.Before != (page.Key{}) {
-		p.Before = &k.Before
-	}
-	return p
-}
-
-// Key makes the key of a page inside a thing.
-func Key(id uuid.UUID, published bool, p page.Page) PageOf {
-	k := PageOf{ID: id, Published: published, First: p.First, Last: p.Last}
-	if p.After != nil {
-		k.After = *p.After
-	}
-	if p.Before != nil {
-		k.Before = *p.Before
-	}
-	return k
 }
 
 // one makes a loader from a look-up by ids; what is not found is nil.

@@ -7,6 +7,7 @@ import (
 	"tallyard/domain/project"
 	"tallyard/domain/user"
 	"tallyard/graph/command"
+	"tallyard/graph/history"
 	"tallyard/graph/relay"
 	proj "tallyard/projections/people"
 )
@@ -19,4 +20,5 @@ type API struct {
 	Queries  proj.Queries
 	Commands *command.Gateway
 	Sealer   *relay.Sealer
+	History  *history.Reader
 }

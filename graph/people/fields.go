@@ -2,13 +2,9 @@ package people
 
 import (
 	"context"
-	"math"
-	"time"
 
 	"github.com/google/uuid"
 
-	"tallyard/domain/es"
-	"tallyard/domain/tenant"
 	"tallyard/domain/user"
 	"tallyard/graph/authn"
 	"tallyard/graph/gqlmodel"
@@ -19,12 +15,12 @@ import (
 
 // ShowTenant is a tenant of the read model.
 func ShowTenant(t proj.Tenant) *gqlmodel.Tenant {
-	return &gqlmodel.Tenant{ID: relay.Of(relay.Tenant, t.ID), Name: t.Name, CreatedAt: t.Created}
+	return &gqlmodel.Tenant{ID: relay.Of(relay.Tenant, t.ID), Name: t.Name, CreatedAt: t.Created, TenantID: t.ID}
 }
 
 // ShowProject is a project of the read model.
 func ShowProject(p proj.Project) *gqlmodel.Project {
-	return &gqlmodel.Project{ID: relay.Of(relay.Project, p.ID), Name: p.Name, Description: p.Description, CreatedAt: p.Created}
+	return &gqlmodel.Project{ID: relay.Of(relay.Project, p.ID), Name: p.Name, Description: p.Description, CreatedAt: p.Created, ProjectID: p.ID}
 }
 
 // ShowUser is a person of the read model. The e-mail address is cut by [API.Email].
@@ -65,7 +61,7 @@ func show[R, N any](ctx context.Context, by loader.ByID[R], id uuid.UUID, node f
 // everything of the tenant.
 func (a *API) Email(ctx context.Context, obj *gqlmodel.User) (*string, error) {
 	v, err := authn.Must(ctx)
-	if err != nil || !reads(v, obj.UserID) {
+	if err != nil || !Reads(v, obj.UserID) {
 		return nil, err
 	}
 	return obj.Email, nil
@@ -75,11 +71,11 @@ func (a *API) Email(ctx context.Context, obj *gqlmodel.User) (*string, error) {
 // everything of the tenant; none for others.
 func (a *API) Roles(ctx context.Context, obj *gqlmodel.User) ([]*gqlmodel.RoleGrant, error) {
 	v, err := authn.Must(ctx)
-	if err != nil || !reads(v, obj.UserID) {
+	if err != nil || !Reads(v, obj.UserID) {
 		return []*gqlmodel.RoleGrant{}, err
 	}
 	if obj.Roles != nil {
-		return obj.Roles, nil // as a command left them
+		return obj.Roles, nil // as a command left them, or as they were
 	}
 	held, err := loader.From(ctx).Roles.Load(ctx, obj.UserID)
 	return showRoles(held), err
@@ -93,8 +89,9 @@ func showRoles(held []user.Grant) []*gqlmodel.RoleGrant {
 	return list
 }
 
-// reads tells whether the viewer may know more of a person than their name.
-func reads(v authn.Viewer, id uuid.UUID) bool {
+// Reads tells whether the viewer may know more of a person than their name and
+// where they stand.
+func Reads(v authn.Viewer, id uuid.UUID) bool {
 	return v.Grants.Active && (v.User() == id || v.Grants.ReadsAll())
 }
 
@@ -104,7 +101,7 @@ func (a *API) Me(ctx context.Context) (*gqlmodel.Viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gqlmodel.Viewer{CanReadAudit: v.Grants.ReadsAudit()}, nil
+	return &gqlmodel.Viewer{CanReadAudit: v.Grants.ReadsAudit(), CanReadPlatformAudit: v.Grants.ReadsPlatform()}, nil
 }
 
 // Myself is the viewer's own user: from the log while the read model does not
@@ -132,8 +129,7 @@ func (a *API) MyTenant(ctx context.Context) (*gqlmodel.Tenant, error) {
 	if err != nil || t != nil {
 		return t, err
 	}
-	s, created, err := foldAt(ctx, a.Runtime, tenant.Aggregate, es.PlatformTenant, v.Tenant, newest)
-	return ShowTenant(proj.Tenant{ID: v.Tenant, Name: s.Name, Created: created}), err
+	return a.tenantAt(ctx, v.Tenant, newest)
 }
 
 // MyProjects are the projects that the viewer belongs to.
@@ -153,46 +149,6 @@ func (a *API) MyProjects(ctx context.Context) ([]*gqlmodel.Project, error) {
 		}
 	}
 	return list, nil
-}
-
-// newest is a position behind all that there are.
-const newest = es.Position(math.MaxUint64)
-
-// userAt is a person as the log had them at a position; nil when there was none.
-// Names are those of now: they stand apart, so that they can be erased.
-func (a *API) userAt(ctx context.Context, tenant, id uuid.UUID, at es.Position) (*gqlmodel.User, error) {
-	s, _, err := foldAt(ctx, a.Runtime, user.Aggregate, tenant, id, at)
-	if err != nil || !s.Exists() {
-		return nil, err
-	}
-	p, err := a.Users.Person(ctx, tenant, s.Person)
-	if err != nil {
-		return nil, err
-	}
-	row := proj.User{ID: id, LoginName: p.LoginName, DisplayName: p.DisplayName, Email: p.Email, State: s.Status}
-	if p.Erased {
-		row.LoginName = user.ErasedName
-	}
-	u := ShowUser(row)
-	u.Roles = showRoles(s.Roles)
-	return u, nil
-}
-
-// foldAt folds an aggregate up to a position and tells when it began.
-func foldAt[S any](ctx context.Context, rt *es.Runtime, a es.Aggregate[S], tenant, id uuid.UUID, at es.Position) (s S, began time.Time, err error) {
-	for env, err := range es.Events(ctx, rt, a.Stream(tenant, id), 0) {
-		if err != nil {
-			return s, began, err
-		}
-		if env.Position > at {
-			break
-		}
-		if began.IsZero() {
-			began = env.Meta.Time
-		}
-		s = a.Evolve(s, env)
-	}
-	return s, began, nil
 }
 
 func maybe(s string) *string {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/google/uuid"
 
 	"tallyard/domain/access"
 	"tallyard/domain/es"
@@ -15,7 +14,6 @@ import (
 	"tallyard/graph/command"
 	"tallyard/graph/gqlmodel"
 	"tallyard/graph/relay"
-	proj "tallyard/projections/people"
 )
 
 func options(key, reason graphql.Omittable[*string]) command.Options {
@@ -34,25 +32,16 @@ func (a *API) CreateProject(ctx context.Context, in gqlmodel.CreateProjectInput)
 			return a.Projects.Create(ctx, cmd, project.Create{Name: in.Name, Description: text(in.Description)})
 		},
 		func(ctx context.Context, res es.Result[project.Refs]) (*gqlmodel.Project, error) {
-			return a.projectAt(ctx, res.Refs.Project, res.Position)
+			v, err := authn.Must(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return a.projectAt(ctx, v.Tenant, res.Refs.Project, res.Position)
 		})
 	if err != nil {
 		return nil, err
 	}
 	return &gqlmodel.CreateProjectPayload{Project: r.Entity, UserErrors: r.UserErrors, Receipt: r.Receipt}, nil
-}
-
-// projectAt is a project as a command left it.
-func (a *API) projectAt(ctx context.Context, id uuid.UUID, at es.Position) (*gqlmodel.Project, error) {
-	v, err := authn.Must(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s, created, err := foldAt(ctx, a.Runtime, project.Aggregate, v.Tenant, id, at)
-	if err != nil || !s.Exists() {
-		return nil, err
-	}
-	return ShowProject(proj.Project{ID: id, Name: s.Name, Description: s.Description, Created: created}), nil
 }
 
 // onUser carries out a command on a person.

@@ -96,24 +96,6 @@ func (a *API) ListTenants(ctx context.Context, args relay.Args, atLeast *string)
 	return c, nil
 }
 
-// GetUser is the query user.
-func (a *API) GetUser(ctx context.Context, id string, atLeast *string) (*gqlmodel.User, error) {
-	parsed, ok := relay.Parse(id)
-	if _, err := a.viewer(ctx, atLeast); err != nil || !ok || parsed.Kind != relay.User {
-		return nil, err
-	}
-	return a.User(ctx, parsed.UUID)
-}
-
-// GetProject is the query project.
-func (a *API) GetProject(ctx context.Context, id string, atLeast *string) (*gqlmodel.Project, error) {
-	parsed, ok := relay.Parse(id)
-	if _, err := a.viewer(ctx, atLeast); err != nil || !ok || parsed.Kind != relay.Project {
-		return nil, err
-	}
-	return a.Project(ctx, parsed.UUID)
-}
-
 // viewer waits for the position asked for and gives the rights of who asks.
 func (a *API) viewer(ctx context.Context, atLeast *string) (access.Grants, error) {
 	v, err := authn.Must(ctx)

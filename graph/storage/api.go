@@ -12,6 +12,7 @@ import (
 	"tallyard/domain/es"
 	"tallyard/domain/storage"
 	"tallyard/graph/command"
+	"tallyard/graph/history"
 	"tallyard/graph/relay"
 	proj "tallyard/projections/storage"
 )
@@ -25,6 +26,7 @@ type API struct {
 	Sources  Sources
 	Commands *command.Gateway
 	Sealer   *relay.Sealer
+	History  *history.Reader
 }
 
 // Disk looks into spaces. Faults of its calls are meant for people.

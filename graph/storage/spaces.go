@@ -2,9 +2,11 @@ package storage
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
+	"tallyard/domain/es"
 	"tallyard/domain/storage"
 	"tallyard/graph/authn"
 	"tallyard/graph/gqlmodel"
@@ -18,7 +20,7 @@ import (
 func Show(s storage.State) *gqlmodel.StorageSpace {
 	return &gqlmodel.StorageSpace{
 		ID: relay.Of(relay.StorageSpace, s.ID), Kind: gqlmodel.StorageSpaceKind(s.Kind), Zone: s.Zone,
-		CreatedAt: s.Created, OwnerID: s.Owner, ProjectID: s.Project,
+		CreatedAt: s.Created, Folded: s,
 	}
 }
 
@@ -50,6 +52,42 @@ func (a *API) List(ctx context.Context, args relay.Args, atLeast *string) (*gqlm
 			return &gqlmodel.StorageSpaceEdge{Cursor: cursor, Node: n}
 		})
 	return c, nil
+}
+
+// Get is the query storageSpace. A space is for its past what it is now for
+// the viewer: only who may use it sees it.
+func (a *API) Get(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.StorageSpace, error) {
+	v, err := authn.Must(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Commands.AtLeast(ctx, atLeast); err != nil {
+		return nil, err
+	}
+	at, past, err := a.History.Moment(ctx, asOf, asOfPosition)
+	if err != nil {
+		return nil, err
+	}
+	parsed, ok := relay.Parse(id)
+	if !ok || parsed.Kind != relay.StorageSpace {
+		return nil, nil
+	}
+	m, err := a.ByID(ctx, parsed.UUID)
+	if err != nil || m == nil || !past {
+		return m, err
+	}
+	// A space is as it was made: what came later happened to its files. So its
+	// first event tells, and a space of a million uploads is read as fast.
+	l, err := es.LoadRevision(ctx, a.Runtime, storage.Aggregate, v.Tenant, parsed.UUID, 0)
+	if err != nil || !l.State.Exists() || l.Position > at {
+		return nil, err
+	}
+	return Show(l.State), nil
+}
+
+// HistoryOf is what happened in a space.
+func (a *API) HistoryOf(ctx context.Context, obj *gqlmodel.StorageSpace, first *int32, after *string) (*gqlmodel.HistoryConnection, error) {
+	return a.History.Of(ctx, storage.Aggregate.Stream(obj.Folded.Tenant, obj.Folded.ID), first, after, nil)
 }
 
 // ByID is a space in which the viewer may read, by the loaders.

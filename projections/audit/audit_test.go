@@ -146,14 +146,14 @@ func TestEntries(t *testing.T) {
 		if got := w.list(audit.Filter{Subject: id}); len(got) != 5 {
 			t.Errorf("its owner reads %d entries, want 5", len(got))
 		}
-		got := w.list(audit.Filter{Subject: id, Outside: true})
+		got := w.list(audit.Filter{Subject: id, Cut: audit.Cut{Outside: true}})
 		if len(got) != 2 || got["createAlgorithm"].Action == "" || got["favoriteAlgorithm"].Action == "" {
 			t.Errorf("others read %v", got)
 		}
 		if !got["createAlgorithm"].Mixed() || got["favoriteAlgorithm"].Mixed() {
 			t.Error("what was made together with its first version tells of that, too")
 		}
-		if got := w.list(audit.Filter{Subject: id, Outside: true, Search: "of the first one"}); len(got) != 0 {
+		if got := w.list(audit.Filter{Subject: id, Cut: audit.Cut{Outside: true}, Search: "of the first one"}); len(got) != 0 {
 			t.Errorf("a search finds what is not shown: %v", got)
 		}
 		if got := w.list(audit.Filter{Subject: id, Search: "of the first one"}); len(got) != 1 {

@@ -49,11 +49,12 @@ func (e Entry) Key() page.Key {
 
 // Filter cuts the audit.
 type Filter struct {
-	Tenant  uuid.UUID
-	Subject uuid.UUID // entries about it or about something inside it
-	// Outside is for who sees the subject but not all that is inside it: only
-	// entries about the subject itself, and no search in what else they tell.
-	Outside  bool
+	Tenant uuid.UUID // es.PlatformTenant: what belongs to none
+	// Platform adds what belongs to no tenant. It is for one subject: over a
+	// whole tenant no index would give both in one order.
+	Platform bool
+	Subject  uuid.UUID // entries about it or about something inside it
+	Cut
 	Actor    uuid.UUID
 	Project  uuid.UUID
 	Actions  []string
@@ -62,6 +63,21 @@ type Filter struct {
 	Search   string
 	// Persons leaves out what the platform did by itself.
 	Persons bool
+}
+
+// Cut is for who sees a subject but not all that is inside it.
+type Cut struct {
+	// Outside leaves only entries about the subject itself, and no search in
+	// what else they tell.
+	Outside bool
+	// Events leaves only entries that come from these events, by stored names;
+	// nil does not cut.
+	Events []string
+}
+
+// Shows tells whether an entry about the subject is left by the cut on events.
+func (c Cut) Shows(e Entry) bool {
+	return c.Events == nil || !slices.ContainsFunc(e.Events, func(name string) bool { return !slices.Contains(c.Events, name) })
 }
 
 // Newest is the audit's order: newest first, by the log.
@@ -96,25 +112,16 @@ func (q Queries) Count(ctx context.Context, f Filter) (int, error) {
 	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
 }
 
-// ByIDs gives entries of a tenant.
+// ByIDs gives entries of a tenant and of the platform.
 func (q Queries) ByIDs(ctx context.Context, tenant uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]Entry, error) {
-	return q.by(ctx, "t.id", tenant, ids, func(e Entry) uuid.UUID { return e.ID })
-}
-
-// ByCommands gives the entries of commands of a tenant.
-func (q Queries) ByCommands(ctx context.Context, tenant uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]Entry, error) {
-	return q.by(ctx, "t.command", tenant, ids, func(e Entry) uuid.UUID { return e.Command })
-}
-
-func (q Queries) by(ctx context.Context, column string, tenant uuid.UUID, ids []uuid.UUID, key func(Entry) uuid.UUID) (map[uuid.UUID]Entry, error) {
-	rows, err := q.Reader.Query(ctx, "SELECT "+columns+" FROM "+tables+" WHERE t.tenant = $1 AND "+column+" = ANY($2)", tenant, ids)
+	rows, err := q.Reader.Query(ctx, "SELECT "+columns+" FROM "+tables+" WHERE t.tenant IN ($1, $2) AND t.id = ANY($3)", tenant, es.PlatformTenant, ids)
 	if err != nil {
 		return nil, err
 	}
 	list, err := pgx.CollectRows(rows, scan)
 	m := make(map[uuid.UUID]Entry, len(list))
 	for _, e := range list {
-		m[key(e)] = e
+		m[e.ID] = e
 	}
 	return m, err
 }
@@ -130,6 +137,10 @@ const ofOneEvent = "jsonb_array_length(t.events) = 1"
 func (f Filter) where() (string, []any) {
 	args := []any{f.Tenant}
 	conds := []string{"t.tenant = $1"}
+	if f.Platform {
+		args = append(args, es.PlatformTenant)
+		conds[0] = "t.tenant IN ($1, $2)"
+	}
 	add := func(cond string, v any) {
 		args = append(args, v)
 		conds = append(conds, fmt.Sprintf(cond, len(args)))
@@ -139,6 +150,9 @@ func (f Filter) where() (string, []any) {
 		add("t.subject = $%d", f.Subject)
 	case f.Subject != uuid.Nil:
 		add("(t.subject = $%[1]d OR t.subject_parent = $%[1]d)", f.Subject)
+	}
+	if f.Events != nil {
+		add("t.events <@ $%d::jsonb", es.ValueOf(f.Events))
 	}
 	if f.Actor != uuid.Nil {
 		add("t.actor = $%d", f.Actor)

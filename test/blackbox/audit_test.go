@@ -195,6 +195,10 @@ func (w *audited) checkLine(t *testing.T, d deed, line value, outcome string) {
 		line.str("requestId") == "" || line.str("commandId") == "" || line.str("position") == "" {
 		t.Errorf("%s: %s", outcome, line)
 	}
+	if kind := line.str("subject.kind"); line.str("subject.id") != "" && line.str("project.id") != w.project &&
+		(kind == "algorithm" || kind == "algorithmVersion" || kind == "operation") {
+		t.Errorf("%s: not in the project of its subject: %s", outcome, line)
+	}
 	if outcome == "REFUSED" {
 		if line.str("refusals.0.code") == "" || line.str("refusals.0.message") == "" {
 			t.Errorf("the refusal is not told: %s", line)

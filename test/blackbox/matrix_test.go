@@ -46,6 +46,7 @@ type stage struct {
 	*world
 	algorithm, version string // published to the project
 	operation, space   string
+	tenant             string
 	line               string // of the audit, about the version
 }
 
@@ -55,7 +56,8 @@ func newStage(t *testing.T) *stage {
 	s.algorithm, s.version = s.create(s.input(unique("matrix")))
 	s.publish(s.version, "GROUP")
 	s.operation = s.owner.operationOf(s.version).str("id")
-	s.space = s.owner.ask(`{ me { home { id } } }`, nil).str("me.home.id")
+	me := s.owner.ask(`{ me { home { id } tenant { id } } }`, nil)
+	s.space, s.tenant = me.str("me.home.id"), me.str("me.tenant.id")
 	s.line = s.owner.ask(`query($id: ID!) { auditEntries(filter: {subjectId: $id}, first: 1) { nodes { id } } }`, vars{"id": s.version}).str("auditEntries.nodes.0.id")
 	return s
 }
@@ -83,6 +85,8 @@ var reads = map[string]func(s *stage) (document string, v vars, seen string){
 	"algorithmVersion": func(s *stage) (string, vars, string) { return one("algorithmVersion", s.version) },
 	"operation":        func(s *stage) (string, vars, string) { return one("operation", s.operation) },
 	"project":          func(s *stage) (string, vars, string) { return one("project", s.project) },
+	"storageSpace":     func(s *stage) (string, vars, string) { return one("storageSpace", s.space) },
+	"tenant":           func(s *stage) (string, vars, string) { return one("tenant", s.tenant) },
 	"user":             func(s *stage) (string, vars, string) { return one("user", s.ownerID) },
 	"node":             func(s *stage) (string, vars, string) { return one("node", s.version) },
 	"auditEntry":       func(s *stage) (string, vars, string) { return one("auditEntry", s.line) },
@@ -173,8 +177,8 @@ var acts = map[string]func(s *stage) vars{
 }
 
 // read tells what came of a query or subscription: yes, none, or a code.
-func (s *stage) read(c client, field string) string {
-	doc, v, seen := reads[field](s)
+func (s *stage) read(c client, question func(s *stage) (string, vars, string)) string {
+	doc, v, seen := question(s)
 	if strings.HasPrefix(doc, "subscription") {
 		w := c.subscribe(doc, v)
 		defer func() { _ = w.conn.CloseNow() }() // one item is enough
@@ -260,7 +264,7 @@ func TestRights(t *testing.T) {
 					case root == "mutation" && acts[field] != nil:
 						row += " " + s.act(p.c, field) + " |"
 					case root != "mutation" && reads[field] != nil:
-						row += " " + s.read(p.c, field) + " |"
+						row += " " + s.read(p.c, reads[field]) + " |"
 					default:
 						t.Fatal("this field has no row")
 					}
@@ -268,6 +272,17 @@ func TestRights(t *testing.T) {
 				b.WriteString(row + "\n")
 			})
 		}
+	}
+	for _, name := range insides(t, s) {
+		t.Run("TEN-02_"+name, func(t *testing.T) {
+			s.t, s.owner.t, s.admin.t = t, t, t
+			row := "| " + name + " |"
+			for _, p := range people {
+				p.c.t = t
+				row += " " + s.read(p.c, inside[name]) + " |"
+			}
+			b.WriteString(row + "\n")
+		})
 	}
 	golden(t, filepath.Join("testdata", "rights.md"), b.String())
 }

@@ -1,0 +1,90 @@
+package blackbox_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// inside are questions beyond the fields of the root: what lies inside of
+// things, and what they were. They have rows of their own in the table of rights.
+var inside = map[string]func(s *stage) (document string, v vars, seen string){
+	"algorithm.history": func(s *stage) (string, vars, string) {
+		return happened("algorithm", s.algorithm, "algorithm.created.v1")
+	},
+	"algorithmVersion.history": func(s *stage) (string, vars, string) {
+		return happened("algorithmVersion", s.version, "algorithm.published.v1")
+	},
+	"operation.history": func(s *stage) (string, vars, string) {
+		return happened("operation", s.operation, "operation.queued.v1")
+	},
+	"project.history": func(s *stage) (string, vars, string) { return happened("project", s.project, "project.created.v1") },
+	"project.members": func(s *stage) (string, vars, string) {
+		return `query($id: ID!) { project(id: $id) { members(first: 100) { nodes { user { id } } } } }`, vars{"id": s.project}, s.ownerID
+	},
+	"storageSpace.history": func(s *stage) (string, vars, string) {
+		return happened("storageSpace", s.space, "space.created.v1")
+	},
+	"tenant.history": func(s *stage) (string, vars, string) { return happened("tenant", s.tenant, "tenant.created.v1") },
+	"user.history":   func(s *stage) (string, vars, string) { return happened("user", s.ownerID, "user.created.v1") },
+	"user.history, roles": func(s *stage) (string, vars, string) {
+		return happened("user", s.ownerID, "user.role_granted.v1")
+	},
+	"user.roles": func(s *stage) (string, vars, string) {
+		return `query($id: ID!) { user(id: $id) { roles { role } } }`, vars{"id": s.ownerID}, "MEMBER"
+	},
+	"algorithm(asOf)":        func(s *stage) (string, vars, string) { return once("algorithm", s.algorithm) },
+	"algorithmVersion(asOf)": func(s *stage) (string, vars, string) { return once("algorithmVersion", s.version) },
+	"operation(asOf)":        func(s *stage) (string, vars, string) { return once("operation", s.operation) },
+	"project(asOf)":          func(s *stage) (string, vars, string) { return once("project", s.project) },
+	"storageSpace(asOf)":     func(s *stage) (string, vars, string) { return once("storageSpace", s.space) },
+	"tenant(asOf)":           func(s *stage) (string, vars, string) { return once("tenant", s.tenant) },
+	"user(asOf)":             func(s *stage) (string, vars, string) { return once("user", s.ownerID) },
+	"auditEntries(platform)": func(*stage) (string, vars, string) {
+		return many("auditEntries", "AuditFilter", vars{"platform": true}, `"id"`)
+	},
+	"auditEntries(user, roles)": func(s *stage) (string, vars, string) {
+		return `query($f: AuditFilter) { auditEntries(filter: $f) { nodes { action } } }`, vars{"f": vars{"subjectId": s.ownerID}}, "grantRole"
+	},
+}
+
+func happened(field, id, event string) (string, vars, string) {
+	return fmt.Sprintf(`query($id: ID!) { %s(id: $id) { history(first: 100) { nodes { event } } } }`, field), vars{"id": id}, event
+}
+
+// once asks for something as of a moment at which all that was done is over.
+func once(field, id string) (string, vars, string) {
+	return fmt.Sprintf(`query($id: ID!, $at: Time) { %s(id: $id, asOf: $at) { id } }`, field), vars{"id": id, "at": soon()}, id
+}
+
+// insides are the rows, in order. A type with a history, or a query with a past,
+// that has no row fails.
+func insides(t *testing.T, s *stage) []string {
+	t.Helper()
+	schema := s.owner.ask(`{ __schema { queryType { fields { name args { name } } } types { name fields { name } } } }`, nil)
+	for _, d := range schema.list("__schema.types") {
+		name := d.str("name")
+		if name != "" && slices.Contains(d.strs("fields", "name"), "history") {
+			mustHave(t, strings.ToLower(name[:1])+name[1:]+".history")
+		}
+	}
+	for _, f := range schema.list("__schema.queryType.fields") {
+		if slices.Contains(f.strs("args", "name"), "asOf") {
+			mustHave(t, f.str("name")+"(asOf)")
+		}
+	}
+	var names []string
+	for name := range inside {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func mustHave(t *testing.T, row string) {
+	t.Helper()
+	if inside[row] == nil {
+		t.Errorf("%s has no row", row)
+	}
+}
