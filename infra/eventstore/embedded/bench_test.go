@@ -70,7 +70,7 @@ func BenchmarkStoreRead(b *testing.B) {
 	for b.Loop() {
 		from, n := uint64(0), 0
 		for {
-			p, err := s.readAll(context.Background(), from, false, pageEvents)
+			p, err := s.readAll(context.Background(), from, false, pageEvents, nil)
 			if err != nil {
 				b.Fatal(err)
 			}

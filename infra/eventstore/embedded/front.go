@@ -70,6 +70,7 @@ func (s *Server) newFront(l net.Listener, m member, network *NetworkConfig) *fro
 		grpc.ChainUnaryInterceptor(f.guardUnary),
 		grpc.ChainStreamInterceptor(f.guardStream),
 		grpc.WaitForHandlers(true),
+		grpc.ForceServerCodecV2(newCodec()),
 	}
 	if network != nil {
 		f.users = network.Users

@@ -25,8 +25,16 @@ type page struct {
 }
 
 // readAll reads a page of the whole log: forward from a position on, inclusive,
-// or backward from the event before it. It never looks behind what is safe on disk.
-func (s *store) readAll(ctx context.Context, from uint64, backward bool, limit int) (p page, err error) {
+// or backward from the event before it. It never looks behind what is safe on
+// disk. The page lies in the buffer and is good until the buffer is given back;
+// without a buffer it is the caller's own.
+func (s *store) readAll(ctx context.Context, from uint64, backward bool, limit int, buf *pageBuffer) (p page, err error) {
+	if buf == nil {
+		buf = &pageBuffer{}
+	}
+	buf.reset()
+	defer func() { buf.events = p.events }()
+	p.events = buf.events
 	bounds := pebble.IterOptions{LowerBound: []byte{keyEvent}}
 	end := s.committed.Load() + 1
 	if backward && from < end {
@@ -52,6 +60,7 @@ func (s *store) readAll(ctx context.Context, from uint64, backward bool, limit i
 	}
 	limit = min(limit, pageEvents)
 	var size int
+	last := &event{}
 	for ; ok; ok = step() {
 		if len(p.events) == limit || size >= pageBytes {
 			p.more = true
@@ -65,12 +74,13 @@ func (s *store) readAll(ctx context.Context, from uint64, backward bool, limit i
 		if err != nil {
 			return page{}, fmt.Errorf("read the log: %w", err)
 		}
-		e, err := decodeRecord(position, append([]byte(nil), raw...))
+		e, err := decodeRecordLike(position, buf.copy(raw), last)
 		if err != nil {
 			return page{}, fmt.Errorf("read the event at %d: %w", position, err)
 		}
 		size += len(raw)
 		p.events = append(p.events, e)
+		last = &p.events[len(p.events)-1]
 	}
 	return p, it.Error()
 }

@@ -88,6 +88,12 @@ func appendText(dst []byte, s string) []byte {
 // decodeRecord reads the record found at position. The event's slices point
 // into record, its strings do not.
 func decodeRecord(position uint64, record []byte) (event, error) {
+	return decodeRecordLike(position, record, &event{})
+}
+
+// decodeRecordLike is decodeRecord for a record that is likely to share texts
+// with another, such as the one before it: they are made once.
+func decodeRecordLike(position uint64, record []byte, other *event) (event, error) {
 	if len(record) < recordHeader+16 {
 		return event{}, errTornRecord
 	}
@@ -105,8 +111,8 @@ func decodeRecord(position uint64, record []byte) (event, error) {
 	more := r.uvarint()
 	rev := r.uvarint()
 	e.created = r.varint()
-	e.stream = string(r.bytes())
-	e.kind = string(r.bytes())
+	e.stream = textLike(r.bytes(), other.stream)
+	e.kind = textLike(r.bytes(), other.kind)
 	switch r.byte() {
 	case 0:
 		e.contentType = string(r.bytes())
@@ -126,6 +132,14 @@ func decodeRecord(position uint64, record []byte) (event, error) {
 	e.revision = int64(rev)
 	e.data = r.rest
 	return e, nil
+}
+
+// textLike makes a text of bytes, or takes the other where it is the same.
+func textLike(b []byte, other string) string {
+	if string(b) == other {
+		return other
+	}
+	return string(b)
 }
 
 // recordReader takes fields off the front of a record and remembers whether one was missing.

@@ -22,6 +22,9 @@ const (
 	// firstPosition is where the log begins. Positions count encoded bytes, so
 	// they are sparse, and 0 stays free to mean "before everything".
 	firstPosition = 64
+	// blockSize is how many bytes of a file are read at once. Who reads the log
+	// takes all of a block; smaller ones cost it a third more processor time.
+	blockSize = 32 << 10
 	// maxAppend is the most bytes of events that one append may carry.
 	maxAppend = 1 << 20
 )
@@ -129,6 +132,7 @@ func (s *store) pebbleOptions() *pebble.Options {
 	// them without reading a block.
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		o.Levels[i].BlockSize = blockSize
 	}
 	return o
 }

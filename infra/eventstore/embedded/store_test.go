@@ -37,7 +37,7 @@ func whole(t testing.TB, s *store) []event {
 	var out []event
 	from := uint64(0)
 	for {
-		p, err := s.readAll(context.Background(), from, false, pageEvents)
+		p, err := s.readAll(context.Background(), from, false, pageEvents, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +225,7 @@ func TestOpenVerifiesTheTail(t *testing.T) {
 		if err := tear(events[1])(s.db); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.readAll(context.Background(), 0, false, 10); !errors.Is(err, errTornRecord) {
+		if _, err := s.readAll(context.Background(), 0, false, 10, nil); !errors.Is(err, errTornRecord) {
 			t.Fatal(err)
 		}
 	})

@@ -14,6 +14,7 @@ type reader struct {
 	wire   wireOptions
 	links  bool
 	filter *eventFilter
+	frame  eventFrame // used again for every event; it is written before send comes back
 }
 
 // Read serves reads and subscriptions of streams and of the whole log.
@@ -82,6 +83,8 @@ func (r *reader) readAll(o *streams.ReadReq_Options_AllOptions, backward bool, c
 	if err != nil {
 		return err
 	}
+	buf := takePageBuffer()
+	defer buf.giveBack()
 	for count > 0 {
 		if r.server.isStopping() {
 			return r.server.stopped()
@@ -90,7 +93,7 @@ func (r *reader) readAll(o *streams.ReadReq_Options_AllOptions, backward bool, c
 		if r.filter == nil {
 			limit = int(min(count, pageEvents))
 		}
-		p, err := r.store.readAll(r.out.Context(), from, backward, limit)
+		p, err := r.store.readAll(r.out.Context(), from, backward, limit, buf)
 		if err != nil {
 			return toStatus(streamTrailer(r.out), "$all", err)
 		}
@@ -214,8 +217,9 @@ func (r *reader) send(e *event) error {
 			}
 		}
 		if ok {
-			return r.out.Send(r.wire.message(&target, e))
+			return r.out.SendMsg(&eventFrame{wire: r.wire, event: &target, link: e})
 		}
 	}
-	return r.out.Send(r.wire.message(e, nil))
+	r.frame = eventFrame{wire: r.wire, event: e}
+	return r.out.SendMsg(&r.frame)
 }

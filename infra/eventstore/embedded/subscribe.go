@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -49,14 +50,11 @@ func (s *allSubscription) run() error {
 	for {
 		// Taken before the read: what comes after it wakes us.
 		news := s.store.news.next()
-		p, err := s.store.readAll(ctx, s.looked+1, false, pageEvents)
+		more, err := s.page(ctx)
 		if err != nil {
 			return err
 		}
-		if err := s.deliver(p.events); err != nil {
-			return err
-		}
-		if p.more {
+		if more {
 			if s.server.isStopping() {
 				return s.server.stopped()
 			}
@@ -87,6 +85,17 @@ func (s *allSubscription) run() error {
 			return ctx.Err()
 		}
 	}
+}
+
+// page delivers the next page and tells whether there is more behind it.
+func (s *allSubscription) page(ctx context.Context) (more bool, err error) {
+	buf := takePageBuffer()
+	defer buf.giveBack()
+	p, err := s.store.readAll(ctx, s.looked+1, false, pageEvents, buf)
+	if err != nil {
+		return false, err
+	}
+	return p.more, s.deliver(p.events)
 }
 
 // deliver sends the events that pass the filter, and checkpoints between them.

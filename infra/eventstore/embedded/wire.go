@@ -84,18 +84,7 @@ type wireOptions struct {
 	textIDs bool
 }
 
-// message makes the response that carries an event, with the link by which it
-// was found, if any.
-func (o wireOptions) message(e, link *event) *streams.ReadResp {
-	read := &streams.ReadResp_ReadEvent{Event: o.recorded(e)}
-	found := e
-	if link != nil {
-		read.Link, found = o.recorded(link), link
-	}
-	read.Position = &streams.ReadResp_ReadEvent_CommitPosition{CommitPosition: found.position}
-	return &streams.ReadResp{Content: &streams.ReadResp_Event{Event: read}}
-}
-
+// recorded makes the message of an event.
 func (o wireOptions) recorded(e *event) *streams.ReadResp_ReadEvent_RecordedEvent {
 	r := &streams.ReadResp_ReadEvent_RecordedEvent{
 		StreamIdentifier: &shared.StreamIdentifier{StreamName: []byte(e.stream)},

@@ -16,15 +16,32 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
 )
 
 // ceiling is a server without a store: it acknowledges appends that it forgets,
-// and answers reads of the whole log with messages that were made beforehand.
+// and answers reads of the whole log with messages that were made and encoded
+// beforehand.
 // What the client reaches against it, it can reach at all.
 type ceiling struct {
 	streams.UnimplementedStreamsServer
 	serverfeatures.UnimplementedServerFeaturesServer
-	messages []*streams.ReadResp
+	messages []encoded
+}
+
+// encoded is a message as it goes over the wire.
+type encoded []byte
+
+// encodedCodec sends encoded messages as they are, and others as gRPC does.
+type encodedCodec struct{ encoding.CodecV2 }
+
+func (c encodedCodec) Marshal(v any) (mem.BufferSlice, error) {
+	if e, ok := v.(encoded); ok {
+		return mem.BufferSlice{mem.SliceBuffer(e)}, nil
+	}
+	return c.CodecV2.Marshal(v)
 }
 
 // serveCeiling serves a ceiling with so many messages on a unix socket.
@@ -37,9 +54,13 @@ func serveCeiling(b *testing.B, messages int) (address string) {
 	}
 	c := &ceiling{}
 	for i := range messages {
-		c.messages = append(c.messages, madeMessage(i))
+		m, err := proto.Marshal(madeMessage(i))
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.messages = append(c.messages, m)
 	}
-	s := grpc.NewServer(grpc.MaxRecvMsgSize(17 << 20))
+	s := grpc.NewServer(grpc.MaxRecvMsgSize(17<<20), grpc.ForceServerCodecV2(encodedCodec{encoding.GetCodecV2("proto")}))
 	streams.RegisterStreamsServer(s, c)
 	serverfeatures.RegisterServerFeaturesServer(s, c)
 	served := make(chan error, 1)
@@ -98,7 +119,7 @@ func (c *ceiling) Read(req *streams.ReadReq, out streams.Streams_ReadServer) err
 		count = req.GetOptions().GetCount()
 	}
 	for i := range min(uint64(len(c.messages)), count) {
-		if err := out.Send(c.messages[i]); err != nil {
+		if err := out.SendMsg(c.messages[i]); err != nil {
 			return err
 		}
 	}
@@ -126,7 +147,7 @@ func madeMessage(i int) *streams.ReadResp {
 			CommitPosition:   position, PreparePosition: position,
 			Metadata:       map[string]string{"type": eventType, "content-type": "application/json", "created": strconv.FormatInt(17_000_000_000_000_000+int64(i), 10)},
 			CustomMetadata: []byte(`{}`),
-			Data:           body,
+			Data:           newBody(),
 		},
 		Position: &streams.ReadResp_ReadEvent_CommitPosition{CommitPosition: position},
 	}}}

@@ -29,14 +29,9 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	// payload is the size of an event's body.
-	payload = 400
 	// openTimeout bounds opening and closing, also of long logs on a busy machine.
 	openTimeout = 5 * time.Minute
 )
-
-// body is JSON of the size of a payload.
-var body = []byte(`{"text":"` + strings.Repeat("x", payload-len(`{"text":""}`)) + `"}`)
 
 // sizes are the numbers of events in EVENTS.
 func sizes(b *testing.B) []int {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // maxGroup is how many writers share a sync at most, as in the embedded store.
@@ -17,7 +18,7 @@ const maxGroup = 512
 func rawPebble(b *testing.B) appender {
 	b.Helper()
 	db, err := pebble.Open(filepath.Join(place(b), "pebble"), &pebble.Options{
-		MemTableSize: 16 << 20, FormatMajorVersion: pebble.FormatValueSeparation, Logger: quiet{b},
+		FS: vfs.Default, MemTableSize: 16 << 20, FormatMajorVersion: pebble.FormatValueSeparation, Logger: quiet{b},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -61,7 +62,7 @@ func groupCommit(db *pebble.DB, queue <-chan chan error) {
 		var err error
 		for range group {
 			position++
-			if e := batch.Set(binary.BigEndian.AppendUint64(nil, position), body, nil); e != nil {
+			if e := batch.Set(binary.BigEndian.AppendUint64(nil, position), newBody(), nil); e != nil {
 				err = e
 			}
 		}

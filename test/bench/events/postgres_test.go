@@ -91,7 +91,7 @@ func postgresAppend(b *testing.B, writers int) appender {
 		}
 	}
 	return func(ctx context.Context, stream string, n int64) error {
-		_, err := pool.Exec(ctx, "SELECT write_message($1, $2, $3, $4, $5, $6)", uuid.New(), stream, n-1, eventType, body, []byte(`{}`))
+		_, err := pool.Exec(ctx, "SELECT write_message($1, $2, $3, $4, $5, $6)", uuid.New(), stream, n-1, eventType, newBody(), []byte(`{}`))
 		return err
 	}
 }

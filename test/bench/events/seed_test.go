@@ -2,7 +2,10 @@ package events
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"fmt"
+	mathrand "math/rand/v2"
 	"sync/atomic"
 	"testing"
 
@@ -24,8 +27,28 @@ func seedStream(i int) string {
 	return fmt.Sprintf("bench-7d9c1f6e-3f0a-4a53-9d2e-5b1e0c8f4a21.%08d", i)
 }
 
+// payload is the size of an event's body in bytes.
+const payload = 400
+
+// text is what bodies are cut from: random, so that no file gets smaller by
+// compression, which is the worst case.
+var text = func() string {
+	raw := make([]byte, 1<<20)
+	rand.Read(raw) // never fails
+	return base64.RawStdEncoding.EncodeToString(raw)
+}()
+
+// newBody is JSON of the size of a payload, another every time.
+func newBody() []byte {
+	const head, tail = `{"text":"`, `"}`
+	n := payload - len(head) - len(tail)
+	at := mathrand.IntN(len(text) - n)
+	b := make([]byte, 0, payload)
+	return append(append(append(b, head...), text[at:at+n]...), tail...)
+}
+
 func newEvent() esdb.EventData {
-	return esdb.EventData{EventID: uuid.New(), EventType: eventType, ContentType: esdb.ContentTypeJson, Data: body, Metadata: []byte(`{}`)}
+	return esdb.EventData{EventID: uuid.New(), EventType: eventType, ContentType: esdb.ContentTypeJson, Data: newBody(), Metadata: []byte(`{}`)}
 }
 
 // seed appends events to streams that are not there yet, through the client, a
