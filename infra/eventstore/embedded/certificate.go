@@ -38,9 +38,12 @@ func OwnCertificate(dir string, hosts []string, now func() time.Time) (*tls.Conf
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("a directory for the event store's certificate: %w", err)
 	}
-	a, err := loadAuthority(dir)
+	var a authority
+	_, err := os.Stat(filepath.Join(dir, CAFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		a, err = makeAuthority(dir, now())
+	} else if err == nil {
+		a, err = loadAuthority(dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the event store's certificate: %w", err)
@@ -73,8 +76,8 @@ func loadAuthority(dir string) (authority, error) {
 	return authority{cert: pair.Leaf, key: key}, nil
 }
 
-// makeAuthority writes the key first: an authority without its certificate is
-// made anew, one without its key could sign nothing for those who trust it.
+// makeAuthority writes the certificate last: where it stands, there are clients
+// that trust it, and it is never replaced.
 func makeAuthority(dir string, now time.Time) (authority, error) {
 	template := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: "Tallyard event store"},
@@ -100,7 +103,12 @@ func makeAuthority(dir string, now time.Time) (authority, error) {
 }
 
 func writePEM(path, kind string, raw []byte, mode fs.FileMode) error {
-	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), mode)
+	// Renamed when it is whole, so that a crash leaves no half of it.
+	part := path + ".part"
+	if err := os.WriteFile(part, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), mode); err != nil {
+		return err
+	}
+	return os.Rename(part, path)
 }
 
 // issue makes a key and has a certificate signed for it; by itself where there is no authority.
