@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/google/uuid"
@@ -106,11 +107,22 @@ func (s *store) await(r *appendRequest) (appendResult, error) {
 // one order, checking expectations and assigning positions, happens here.
 func (s *store) commitLoop() {
 	defer close(s.done)
+	// To Pebble some errors of the file system are a panic, such as one when it
+	// begins a new write-ahead log. Nothing was acknowledged then.
+	defer func() {
+		if p := recover(); p != nil {
+			s.logger.Error("committing to the event store panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			s.trap.hold(fmt.Errorf("write the log: %v", p))
+		}
+	}()
 	group := make([]*appendRequest, 0, maxGroup)
 	for {
 		select {
 		case r := <-s.queue:
 			group = s.collect(append(group[:0], r))
+		case f := <-s.tasks:
+			f()
+			continue
 		case <-s.quit:
 			// Nobody can have been let in after quit was closed, but some may wait.
 			if group = s.collect(group[:0]); len(group) == 0 {

@@ -14,4 +14,8 @@
 //   - the services (streams_*.go, features.go, member.go) translate between the
 //     protocol and the store, behind the ways in (front.go, guard.go), which
 //     know who makes a call, and the lists that say who may (acl.go, authorize.go).
+//
+// Opening looks at the end of the log alone (tail.go, logend.go). Verify, on a
+// running server, and VerifyDir, on a stopped one, compare everything with
+// everything (verify_*.go).
 package embedded

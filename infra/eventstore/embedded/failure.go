@@ -22,10 +22,14 @@ type fatalTrap struct {
 	once   sync.Once
 	mu     sync.Mutex
 	err    error
+	// held is closed when a goroutine will never come back from Pebble, and may
+	// have taken its locks along.
+	held     chan struct{}
+	heldOnce sync.Once
 }
 
 func newFatalTrap(logger *slog.Logger) *fatalTrap {
-	return &fatalTrap{logger: logger, sprung: make(chan struct{})}
+	return &fatalTrap{logger: logger, sprung: make(chan struct{}), held: make(chan struct{})}
 }
 
 // Infof drops Pebble's chatter about flushes and compactions below debug level.
@@ -42,8 +46,24 @@ func (t *fatalTrap) Errorf(format string, args ...any) {
 
 // Fatalf marks the store failed. It never returns.
 func (t *fatalTrap) Fatalf(format string, args ...any) {
-	t.spring(fmt.Errorf(format, args...))
+	t.hold(fmt.Errorf(format, args...))
 	select {}
+}
+
+// hold is spring where a goroutine will never come back from Pebble.
+func (t *fatalTrap) hold(err error) {
+	t.spring(err)
+	t.heldOnce.Do(func() { close(t.held) })
+}
+
+// holds tells whether a goroutine is held inside Pebble.
+func (t *fatalTrap) holds() bool {
+	select {
+	case <-t.held:
+		return true
+	default:
+		return false
+	}
 }
 
 // spring marks the store failed; the first cause counts.
@@ -55,6 +75,44 @@ func (t *fatalTrap) spring(err error) {
 		t.logger.Error("the event store has failed: no more writes until the program is restarted", "error", err)
 		close(t.sprung)
 	})
+}
+
+// guardGrace is how long a failed call into Pebble may take to come back.
+const guardGrace = 100 * time.Millisecond
+
+// guard calls into Pebble where that may end in Fatalf, which holds the calling
+// goroutine for ever, or in a panic, which some errors of the file system are
+// to Pebble. Both come back as an error here, and the store has failed.
+func (t *fatalTrap) guard(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				t.hold(fmt.Errorf("the event store's files: %v", p))
+				done <- t.cause()
+			}
+		}()
+		done <- f()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.held:
+	}
+	// It may come back with an error that says more.
+	grace := time.NewTimer(guardGrace)
+	defer grace.Stop()
+	select {
+	case err := <-done:
+		if err != nil && !errors.Is(err, t.cause()) {
+			return errors.Join(t.cause(), err)
+		}
+		return t.cause()
+	case <-grace.C:
+		return t.cause()
+	}
 }
 
 func (t *fatalTrap) cause() error {

@@ -3,8 +3,11 @@ package embedded
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2"
 )
 
 // noRevision is the last revision of a stream without events.
@@ -83,4 +86,64 @@ func decodeHead(b []byte) (head, error) {
 		return head{}, errTornHead
 	}
 	return h, nil
+}
+
+// String shows a head to people.
+func (h *head) String() string {
+	state := ""
+	if h.tombstoned {
+		state = ", tombstoned"
+	}
+	return fmt.Sprintf("revision %d at %d, changed at %d, metadata %+v%s", h.last, h.lastPosition, h.changed, h.meta, state)
+}
+
+// deriveHead makes a stream's head anew from its index, from what was removed
+// of it, and from its metadata stream.
+func deriveHead(db pebble.Reader, stream string) (head, error) {
+	h := head{last: noRevision}
+	last, position, err := lastOf(db, stream)
+	if err != nil {
+		return head{}, err
+	}
+	if last != noRevision {
+		h.last, h.lastPosition, h.changed = last, position, position
+		h.tombstoned = last == tombstoneRevision
+	}
+	last, position, err = lastOf(db, metadataPrefix+stream)
+	if err != nil || last == noRevision {
+		return h, err
+	}
+	meta, err := recordedAt(db, position)
+	if err != nil {
+		return head{}, err
+	}
+	h.meta = parseMetadata(meta.data)
+	h.changed = max(h.changed, position)
+	return h, nil
+}
+
+var errBadIndex = errors.New("a stream's index is damaged")
+
+// lastOf finds the last revision of a stream by its index or, where all of it
+// was removed, by its mark.
+func lastOf(db pebble.Reader, stream string) (revision int64, position uint64, err error) {
+	prefix := streamPrefix(stream)
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: prefixEnd(prefix)})
+	if err != nil {
+		return 0, 0, fmt.Errorf("read a stream's index: %w", err)
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	if !it.Last() {
+		m, err := readMark(db, stream)
+		return m.before - 1, m.position, errors.Join(err, it.Error())
+	}
+	v, err := it.ValueAndErr()
+	if err != nil {
+		return 0, 0, fmt.Errorf("read a stream's index: %w", err)
+	}
+	_, revision, err = parseIndexKey(it.Key())
+	if err != nil || len(v) != 8 {
+		return 0, 0, errBadIndex
+	}
+	return revision, binary.BigEndian.Uint64(v), nil
 }

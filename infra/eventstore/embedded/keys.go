@@ -12,7 +12,8 @@ const (
 	keyEvent = 'e' // position → record
 	keyIndex = 'i' // stream, revision → position
 	keyHead  = 'h' // stream → head
-	keyStore = 'm' // the store's own description
+	keyMark  = 's' // stream → what scavenging has removed of it
+	keyStore = 'm' // the store's own: its description, and what scavenging did
 )
 
 // maxStreamName bounds a stream's name; keys of any length work, but a name
@@ -76,8 +77,16 @@ func headKey(stream string) []byte {
 	return append([]byte{keyHead}, stream...)
 }
 
+// markKey is the key of a stream's mark.
+func markKey(stream string) []byte {
+	return append([]byte{keyMark}, stream...)
+}
+
 // storeKey is the key of the store's description.
 func storeKey() []byte { return []byte{keyStore} }
+
+// ledgerKey is the key of the ledger of what was removed.
+func ledgerKey() []byte { return []byte{keyStore, 'r'} }
 
 // eventUpperBound is the first key behind all event keys.
 func eventUpperBound() []byte { return []byte{keyEvent + 1} }

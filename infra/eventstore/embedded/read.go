@@ -127,7 +127,7 @@ func (s *store) readStream(ctx context.Context, stream string, h *head, from int
 		}
 		v, err := it.ValueAndErr()
 		if err != nil || len(v) != 8 {
-			return page{}, 0, errors.Join(errors.New("a stream's index is damaged"), err)
+			return page{}, 0, errors.Join(errBadIndex, err)
 		}
 		e, err := s.eventAt(binary.BigEndian.Uint64(v))
 		if err != nil {

@@ -44,3 +44,13 @@ func (r *recentIDs) find(stream string, id uuid.UUID) (knownEvent, bool) {
 	k, ok := r.byKey[recentKey{id: id, stream: stream}]
 	return k, ok
 }
+
+// page appends to dst up to n of the remembered ids, from a place in the ring on.
+func (r *recentIDs) page(dst []rememberedID, from, n int) []rememberedID {
+	for i := from; i < min(from+n, len(r.ring)); i++ {
+		if at, ok := r.byKey[r.ring[i]]; ok {
+			dst = append(dst, rememberedID{recentKey: r.ring[i], at: at})
+		}
+	}
+	return dst
+}

@@ -168,14 +168,12 @@ func (s *Server) stop(ctx context.Context) error {
 	select {
 	case <-graceful:
 	case <-grace.C:
-		s.cut()
 	case <-ctx.Done():
-		s.cut()
 	}
-	if s.store.failure() == nil {
-		<-graceful // every call has ended
+	if err := s.cutOff(ctx); err != nil {
+		return err
 	}
-	err := s.store.close()
+	err := s.store.closeWithin(ctx)
 	for _, f := range s.fronts() {
 		if serr := <-f.served; serr != nil && !errors.Is(serr, grpc.ErrServerStopped) {
 			err = errors.Join(err, fmt.Errorf("serve the event store: %w", serr))
@@ -184,11 +182,30 @@ func (s *Server) stop(ctx context.Context) error {
 	return err
 }
 
-// cut ends what is still open.
-func (s *Server) cut() {
-	var all sync.WaitGroup
-	for _, f := range s.fronts() {
-		all.Go(f.rpc.Stop)
+// cutOff ends every connection and waits for the calls on them. Those of a
+// failed store, or of a disk that hangs, may never come back.
+func (s *Server) cutOff(ctx context.Context) error {
+	cut := make(chan struct{})
+	go func() {
+		defer close(cut)
+		var all sync.WaitGroup
+		for _, f := range s.fronts() {
+			all.Go(f.rpc.Stop)
+		}
+		all.Wait()
+	}()
+	select {
+	case <-cut:
+		return nil
+	case <-s.store.failed():
+	case <-ctx.Done():
 	}
-	all.Wait()
+	late := time.NewTimer(stopGrace)
+	defer late.Stop()
+	select {
+	case <-cut:
+		return nil
+	case <-late.C:
+		return fmt.Errorf("stop the event store: calls to it do not end: %w", errors.Join(s.store.failure(), ctx.Err()))
+	}
 }

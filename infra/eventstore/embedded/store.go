@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/uuid"
 )
@@ -44,6 +43,9 @@ type storeOptions struct {
 	logger *slog.Logger
 	clock  func() time.Time
 	cache  int64
+	// memtable is how many bytes are collected in memory before they are
+	// written to a table; 0 is the default.
+	memtable uint64
 	// reserve is the free disk space below which appends are refused.
 	reserve uint64
 }
@@ -58,9 +60,17 @@ type store struct {
 	trap   *fatalTrap
 
 	queue    chan *appendRequest
+	tasks    chan func() // run by the commit goroutine between groups
 	quit     chan struct{}
 	quitOnce sync.Once
 	done     chan struct{} // closed when the commit goroutine has ended
+	kept     chan struct{} // closed when the housekeeping goroutine has ended
+
+	// upkeep holds a token while nobody works on the whole store: verifying and
+	// scavenging take turns.
+	upkeep chan struct{}
+
+	end *logEnd
 
 	// committed is the position of the last event that is safe on disk.
 	// Readers never look behind it.
@@ -71,125 +81,8 @@ type store struct {
 	next        uint64 // position of the next event
 	lastCreated int64
 	recent      *recentIDs
+	removed     ledger
 	space       diskSpace
-}
-
-// openStore opens or creates the store in a directory, checks its tail and
-// starts its commit goroutine.
-func openStore(ctx context.Context, opt storeOptions) (*store, error) {
-	s := &store{
-		opt:    opt,
-		logger: opt.logger,
-		trap:   newFatalTrap(opt.logger),
-		queue:  make(chan *appendRequest, maxGroup),
-		quit:   make(chan struct{}),
-		done:   make(chan struct{}),
-		news:   newBroadcast(),
-		recent: newRecentIDs(),
-	}
-	if s.opt.fs == nil {
-		s.opt.fs = vfs.Default
-	}
-	s.space = diskSpace{fs: s.opt.fs, dir: opt.dir, reserve: opt.reserve}
-	var err error
-	// Pebble would lock the directory itself, but would leave a goroutine
-	// behind where it can't.
-	if s.lock, err = pebble.LockDirectory(opt.dir, s.opt.fs); err != nil {
-		return nil, fmt.Errorf("lock the event store, which another process may have open: %w", err)
-	}
-	if s.db, err = pebble.Open(opt.dir, s.pebbleOptions()); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the event store: %w", err), s.lock.Close())
-	}
-	if err := s.prepare(ctx); err != nil {
-		return nil, errors.Join(err, s.db.Close(), s.lock.Close())
-	}
-	go s.commitLoop()
-	return s, nil
-}
-
-func (s *store) pebbleOptions() *pebble.Options {
-	cache := s.opt.cache
-	if cache <= 0 {
-		cache = 32 << 20
-	}
-	o := &pebble.Options{
-		FS:                 s.opt.fs,
-		Lock:               s.lock,
-		CacheSize:          cache,
-		FormatMajorVersion: pebble.FormatValueSeparation,
-		Logger:             s.trap,
-		MemTableSize:       16 << 20,
-		MaxOpenFiles:       512,
-		EventListener: &pebble.EventListener{
-			// Left alone, Pebble would call Fatalf in the goroutine of the
-			// reader that came upon it. The store fails, but the reader gets an error.
-			DataCorruption: func(info pebble.DataCorruptionInfo) {
-				s.trap.spring(fmt.Errorf("a file of the event store is damaged: %s", info))
-			},
-		},
-	}
-	// New streams are looked up as often as old ones; the filters answer for
-	// them without reading a block.
-	for i := range o.Levels {
-		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-		o.Levels[i].BlockSize = blockSize
-	}
-	return o
-}
-
-// prepare reads or writes the store's description and checks the end of the log.
-func (s *store) prepare(ctx context.Context) error {
-	raw, closer, err := s.db.Get(storeKey())
-	switch {
-	case errors.Is(err, pebble.ErrNotFound):
-		return s.initialise()
-	case err != nil:
-		return fmt.Errorf("read the event store's description: %w", err)
-	}
-	ok := len(raw) == 17 && raw[0] == storeFormat
-	if ok {
-		copy(s.id[:], raw[1:])
-	}
-	if err := closer.Close(); err != nil {
-		return fmt.Errorf("read the event store's description: %w", err)
-	}
-	if !ok {
-		return errors.New("the event store was written by another version of the program, which this one can't read")
-	}
-	return s.verifyTail(ctx)
-}
-
-func (s *store) initialise() error {
-	s.id = uuid.New()
-	s.next = firstPosition
-	if err := s.db.Set(storeKey(), append([]byte{storeFormat}, s.id[:]...), pebble.Sync); err != nil {
-		return fmt.Errorf("create the event store: %w", err)
-	}
-	return nil
-}
-
-// failure is why the store takes no more writes, nil while it does.
-func (s *store) failure() error { return s.trap.cause() }
-
-// failed is closed when the store can't go on.
-func (s *store) failed() <-chan struct{} { return s.trap.sprung }
-
-// close ends the commit goroutine after it has answered what waits, and closes
-// the files. A failed store isn't closed: Pebble may hold its locks for ever
-// then, and the end of the process releases the directory.
-func (s *store) close() error {
-	s.quitOnce.Do(func() { close(s.quit) })
-	select {
-	case <-s.done:
-	case <-s.failed():
-	}
-	if err := s.failure(); err != nil {
-		return fmt.Errorf("%w: %w", errFailed, err)
-	}
-	if err := errors.Join(s.db.Close(), s.lock.Close()); err != nil {
-		return fmt.Errorf("close the event store: %w", err)
-	}
-	return nil
 }
 
 // readHead reads a stream's head; a stream never heard of has an empty one.
@@ -245,7 +138,7 @@ func (s *store) positionAt(stream string, revision int64) (position uint64, ok b
 		return 0, false, fmt.Errorf("read a stream's index: %w", err)
 	}
 	if len(raw) != 8 {
-		err = errors.New("a stream's index is damaged")
+		err = errBadIndex
 	} else {
 		position = binary.BigEndian.Uint64(raw)
 	}
@@ -256,8 +149,12 @@ func (s *store) positionAt(stream string, revision int64) (position uint64, ok b
 }
 
 // eventAt reads the event at a position.
-func (s *store) eventAt(position uint64) (event, error) {
-	raw, closer, err := s.db.Get(eventKey(position))
+func (s *store) eventAt(position uint64) (event, error) { return recordedAt(s.db, position) }
+
+// recordedAt reads the event at a position; where there is none, the error is
+// pebble.ErrNotFound.
+func recordedAt(db pebble.Reader, position uint64) (event, error) {
+	raw, closer, err := db.Get(eventKey(position))
 	if err != nil {
 		return event{}, fmt.Errorf("read the event at %d: %w", position, err)
 	}

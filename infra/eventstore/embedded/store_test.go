@@ -110,7 +110,8 @@ func TestStoreOfAnotherFormatIsRefused(t *testing.T) {
 	}
 }
 
-// corrupt changes a store's files behind its back, through Pebble.
+// corrupt changes a store's files behind its back, through Pebble, as if that
+// had happened to writes that nobody was told of.
 func corrupt(t *testing.T, dir string, f func(db *pebble.DB) error) {
 	t.Helper()
 	s := newTestStore(t, storeOptions{dir: dir})
@@ -118,6 +119,9 @@ func corrupt(t *testing.T, dir string, f func(db *pebble.DB) error) {
 		t.Fatal(err)
 	}
 	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, logEndFile)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -2,231 +2,191 @@ package embedded
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// verifyTail looks at the last events of the log when the store is opened. It
-// cuts a damaged record off the end, with the whole append that it belongs to,
-// since an append is there wholly or not at all; it refuses a log with a
-// damaged record before good ones, because there something else is broken; it
-// puts right stream heads that disagree with the log; and it fills the memory
-// of recent event ids.
-func (s *store) verifyTail(ctx context.Context) error {
-	tail, cut, err := s.scanTail(ctx)
+// maxDamage bounds how many pieces of damage a report lists; all are counted.
+const maxDamage = 1000
+
+// VerifyProgress tells how far a verification is.
+type VerifyProgress struct {
+	// Step is what is looked at: files, log, index, heads, ids.
+	Step string `json:"step"`
+	// Done and Total count files, bytes of the log, index entries, streams or
+	// ids. Total is 0 where nobody knows it beforehand.
+	Done  uint64 `json:"done"`
+	Total uint64 `json:"total"`
+}
+
+// Damage is something in the store that is not as it was written.
+type Damage struct {
+	Where string `json:"where"`
+	What  string `json:"what"`
+}
+
+// VerifyReport is what a verification has found. The store is sound when
+// Damaged is 0.
+type VerifyReport struct {
+	Files   uint64 `json:"files"`   // files whose checksums were read, apart from what the log is read by
+	Events  uint64 `json:"events"`  // records of the log
+	Bytes   uint64 `json:"bytes"`   // their size
+	Removed uint64 `json:"removed"` // events that scavenging has removed
+	Streams uint64 `json:"streams"`
+	IDs     uint64 `json:"ids"` // remembered event ids; none in a directory that no server has open
+
+	Damaged uint64   `json:"damaged"`
+	Damage  []Damage `json:"damage,omitempty"` // the first thousand
+}
+
+// Verify compares everything in the store with everything else: the checksums
+// of the files and of each record, the log with the index of the streams both
+// ways, revisions without a gap, heads, and the remembered event ids. It works
+// on one moment's state while the store goes on, in memory that does not grow
+// with the log. report, which may be nil, is told how far it is. The error says
+// that it could not be done; damage is in the report.
+//
+// Scavenging waits while a verification runs, and the other way round.
+func (s *Server) Verify(ctx context.Context, report func(VerifyProgress)) (VerifyReport, error) {
+	return s.store.verify(ctx, report)
+}
+
+// VerifyDir is Verify for the directory of a store that nobody has open. It
+// changes nothing there, not even what opening the store would mend.
+func VerifyDir(ctx context.Context, dir string, report func(VerifyProgress)) (rep VerifyReport, err error) {
+	// Pebble would make an empty store where there is none.
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return VerifyReport{}, fmt.Errorf("there is no event store at %s", dir)
+	}
+	return verifyDir(ctx, storeOptions{dir: dir, logger: slog.New(slog.DiscardHandler), clock: time.Now}, report)
+}
+
+func verifyDir(ctx context.Context, opt storeOptions, report func(VerifyProgress)) (rep VerifyReport, err error) {
+	s := newStore(opt)
+	if err := s.openFiles(true); err != nil {
+		return VerifyReport{}, err
+	}
+	defer func() { err = errors.Join(err, s.closeFiles(context.WithoutCancel(ctx))) }()
+	return s.runVerifier(ctx, report, false)
+}
+
+func (s *store) verify(ctx context.Context, report func(VerifyProgress)) (rep VerifyReport, err error) {
+	ctx, end, err := s.beginUpkeep(ctx)
 	if err != nil {
-		return err
+		return VerifyReport{}, err
 	}
-	if cut > 0 {
-		if tail, err = s.cutTail(tail, cut); err != nil {
-			return err
+	defer end()
+	return s.runVerifier(ctx, report, true)
+}
+
+func (s *store) runVerifier(ctx context.Context, report func(VerifyProgress), running bool) (VerifyReport, error) {
+	v := &verifier{ctx: ctx, store: s, report: report}
+	steps := []func() error{v.files, v.description, v.log, v.index, v.heads}
+	if running {
+		steps = append(steps, v.ids)
+	}
+	err := s.trap.guard(context.Background(), func() (err error) {
+		v.db = s.db.NewSnapshot()
+		defer func() { err = errors.Join(err, v.db.Close()) }()
+		for _, step := range steps {
+			// Behind a damaged file, reading keys would only fail the store.
+			if err := step(); err != nil || v.unsound {
+				return err
+			}
 		}
+		return nil
+	})
+	if s.failure() != nil {
+		return VerifyReport{}, err // it may be running still
 	}
-	if len(tail) == 0 {
-		s.next = firstPosition
+	return v.rep, err
+}
+
+// verifier is a verification under way.
+type verifier struct {
+	ctx    context.Context
+	store  *store
+	db     *pebble.Snapshot
+	report func(VerifyProgress)
+	rep    VerifyReport
+
+	unsound bool   // what is damaged stands in the way of the steps behind
+	noted   uint64 // up to where the log is known to have been safe
+	end     uint64 // behind the last record
+	entries uint64 // of the index
+}
+
+// progressEvery is how many keys are looked at between two reports.
+const progressEvery = 4096
+
+// tick reports now and then, and ends the work when the context does.
+func (v *verifier) tick(step string, n, done, total uint64) error {
+	if n%progressEvery != 0 {
 		return nil
 	}
-	last := tail[0]
-	s.next = last.position + last.size
-	s.lastCreated = last.created
-	s.committed.Store(last.position)
-	if err := s.checkHeads(tail); err != nil {
-		return err
+	if v.report != nil {
+		v.report(VerifyProgress{Step: step, Done: done, Total: total})
 	}
-	for i := len(tail) - 1; i >= 0; i-- {
-		e := &tail[i]
-		s.recent.add(e.stream, e.id, knownEvent{revision: e.revision, position: e.position})
-	}
-	return nil
+	return context.Cause(v.ctx)
 }
 
-// tailEvent is an event near the end of the log, without its payload.
-type tailEvent struct {
-	event
-	size uint64 // of its record
+func (v *verifier) damage(where, format string, args ...any) {
+	v.rep.Damaged++
+	if len(v.rep.Damage) < maxDamage {
+		v.rep.Damage = append(v.rep.Damage, Damage{Where: where, What: fmt.Sprintf(format, args...)})
+	}
 }
 
-// scanTail reads the last events, newest first, without their payload. cut is
-// the lowest position of a damaged record at the very end, 0 if all are good.
-func (s *store) scanTail(ctx context.Context) (tail []tailEvent, cut uint64, err error) {
-	it, err := s.db.NewIterWithContext(ctx, &pebble.IterOptions{
-		LowerBound: []byte{keyEvent}, UpperBound: eventUpperBound(),
-	})
+// keys hands every key with a prefix to look, in order. A damaged block ends
+// the verification, as the keys behind it can't be seen.
+func (v *verifier) keys(prefix byte, look func(key, value []byte) error) (err error) {
+	it, err := v.db.NewIterWithContext(v.ctx, &pebble.IterOptions{LowerBound: []byte{prefix}, UpperBound: []byte{prefix + 1}})
 	if err != nil {
-		return nil, 0, fmt.Errorf("read the end of the log: %w", err)
+		return fmt.Errorf("read the store: %w", err)
 	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for ok := it.Last(); ok && len(tail) < recentCapacity; ok = it.Prev() {
-		position, err := positionOfKey(it.Key())
-		if err != nil {
-			return nil, 0, err
-		}
-		raw, err := it.ValueAndErr()
-		if err != nil {
-			return nil, 0, fmt.Errorf("read the end of the log: %w", err)
-		}
-		e, err := decodeRecord(position, raw)
-		switch {
-		case errors.Is(err, errTornRecord) && len(tail) == 0:
-			cut = position
-			continue
-		case err != nil:
-			return nil, 0, fmt.Errorf("the log is damaged at position %d, before its end; restore a backup: %w", position, err)
-		}
-		// The iterator's buffer is used again; the payload isn't needed here.
-		e.data, e.metadata = nil, nil
-		tail = append(tail, tailEvent{event: e, size: uint64(len(raw))})
-	}
-	return tail, cut, it.Error()
-}
-
-// cutTail removes the damaged records from position cut on, and the events
-// before them that belong to the same append.
-func (s *store) cutTail(tail []tailEvent, cut uint64) (rest []tailEvent, err error) {
-	from := cut
-	// The damaged record can't say where its append began, but the good one
-	// before it tells whether more of its own append had to follow.
-	if len(tail) > 0 && tail[0].more > 0 {
-		from = tail[0].first
-	}
-	batch := s.db.NewBatch()
-	defer func() { err = errors.Join(err, batch.Close()) }()
-	streams := map[string]bool{}
-	for len(tail) > 0 && tail[0].position >= from {
-		streams[tail[0].stream] = true
-		if err := batch.Delete(indexKey(tail[0].stream, tail[0].revision), nil); err != nil {
-			return nil, err
-		}
-		tail = tail[1:]
-	}
-	if err := batch.DeleteRange(eventKey(from), eventUpperBound(), nil); err != nil {
-		return nil, err
-	}
-	orphans, err := s.orphanedIndex(from)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range orphans {
-		streams[o.stream] = true
-		if err := batch.Delete(indexKey(o.stream, o.revision), nil); err != nil {
-			return nil, err
-		}
-	}
-	if err := batch.Commit(pebble.Sync); err != nil {
-		return nil, fmt.Errorf("cut the damaged end off the log: %w", err)
-	}
-	s.logger.Error("the last records of the event log were damaged and have been cut off", "from", from, "streams", len(streams))
-	for stream := range streams {
-		if err := s.rebuildHead(stream); err != nil {
-			return nil, err
-		}
-	}
-	return tail, nil
-}
-
-// orphanedIndex finds the index entries that point at or behind a position. It
-// reads the whole index, which a damaged log is worth.
-func (s *store) orphanedIndex(from uint64) (orphans []event, err error) {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{keyIndex}, UpperBound: []byte{keyIndex + 1}})
-	if err != nil {
-		return nil, fmt.Errorf("read the index: %w", err)
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
+	defer func() { err = v.unlessDamaged(errors.Join(err, it.Close())) }()
 	for ok := it.First(); ok; ok = it.Next() {
-		v := it.Value()
-		if len(v) != 8 || binary.BigEndian.Uint64(v) < from {
-			continue
-		}
-		stream, revision, err := parseIndexKey(it.Key())
+		value, err := it.ValueAndErr()
 		if err != nil {
-			return nil, err
-		}
-		orphans = append(orphans, event{stream: stream, revision: revision})
-	}
-	return orphans, it.Error()
-}
-
-// checkHeads compares the heads of the streams in the tail with the log, which is the truth.
-func (s *store) checkHeads(tail []tailEvent) error {
-	seen := map[string]bool{}
-	for i := range tail {
-		e := &tail[i]
-		if seen[e.stream] {
-			continue
-		}
-		seen[e.stream] = true
-		h, err := s.readHead(e.stream)
-		if err == nil && h.last == e.revision && h.lastPosition == e.position {
-			continue
-		}
-		if err != nil && !errors.Is(err, errTornHead) {
 			return err
 		}
-		s.logger.Warn("a stream's head disagreed with the log and has been rebuilt", "stream", e.stream)
-		if err := s.rebuildHead(e.stream); err != nil {
+		if err := look(it.Key(), value); err != nil {
 			return err
 		}
 	}
+	return it.Error()
+}
+
+// unlessDamaged turns an error that a damaged block caused into damage.
+func (v *verifier) unlessDamaged(err error) error {
+	if !pebble.IsCorruptionError(err) {
+		return err
+	}
+	v.unsound = true
+	v.damage("files", "%v", err)
 	return nil
 }
 
-// rebuildHead derives a stream's head from its index and its metadata stream.
-func (s *store) rebuildHead(stream string) error {
-	h := head{last: noRevision}
-	last, ok, err := s.lastOf(stream)
-	if err != nil {
+// description looks at the store's own keys and at the note of its end.
+func (v *verifier) description() error {
+	var err error
+	if v.noted, err = readLogEnd(v.store.opt.fs, v.store.opt.dir); err != nil {
 		return err
 	}
-	if ok {
-		h.last, h.lastPosition, h.changed = last.revision, last.position, last.position
-		h.tombstoned = last.revision == tombstoneRevision
-	}
-	meta, ok, err := s.lastOf(metadataPrefix + stream)
-	if err != nil {
-		return err
-	}
-	if ok {
-		h.meta = parseMetadata(meta.data)
-		h.changed = max(h.changed, meta.position)
-	}
-	if err := s.db.Set(headKey(stream), encodeHead(&h), pebble.Sync); err != nil {
-		return fmt.Errorf("rebuild a stream's head: %w", err)
-	}
-	if base, isMeta := metadataOf(stream); isMeta {
-		return s.rebuildHead(base)
-	}
-	return nil
-}
-
-// lastOf reads the last event of a stream by its index.
-func (s *store) lastOf(stream string) (e event, ok bool, err error) {
-	prefix := streamPrefix(stream)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: prefixEnd(prefix)})
-	if err != nil {
-		return event{}, false, fmt.Errorf("read a stream's index: %w", err)
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	if !it.Last() {
-		return event{}, false, it.Error()
-	}
-	v, err := it.ValueAndErr()
-	if err != nil || len(v) != 8 {
-		return event{}, false, errors.Join(errors.New("a stream's index is damaged"), err)
-	}
-	e, err = s.eventAt(binary.BigEndian.Uint64(v))
-	return e, err == nil, err
-}
-
-// prefixEnd is the first key behind all keys that start with prefix.
-func prefixEnd(prefix []byte) []byte {
-	end := append([]byte(nil), prefix...)
-	for i := len(end) - 1; i >= 0; i-- {
-		if end[i]++; end[i] != 0 {
-			return end[:i+1]
-		}
+	_, found, err := readDescription(v.db)
+	switch {
+	case pebble.IsCorruptionError(err):
+		return v.unlessDamaged(err)
+	case err != nil:
+		v.damage("description", "%v", err)
+	case !found:
+		v.damage("description", "the store's description is missing")
 	}
 	return nil
 }
