@@ -21,6 +21,7 @@ PKG ?= ./...
 RUN ?=
 BENCH ?= .
 FUZZTIME ?= 10s
+SOAK ?= 10m
 
 .PHONY: help
 help: ## list the targets
@@ -52,6 +53,10 @@ ifneq ($(wildcard test/chaos/*.go),)
 test-chaos: build postgres ## kill -9 the program at random moments under load (CHAOS_KILLS, CHAOS_WRITES)
 	CHAOS_KILLS=$(CHAOS_KILLS) CHAOS_WRITES=$(CHAOS_WRITES) go test -count=1 -v -timeout 60m -tags chaos ./test/chaos/...
 endif
+
+.PHONY: soak
+soak: ## work an embedded event store for a while and see that nothing grows or gets lost (SOAK=10m)
+	go run ./test/soak -for $(SOAK)
 
 .PHONY: fuzz
 fuzz: ## fuzz each fuzz target for a short time (FUZZTIME=10s)

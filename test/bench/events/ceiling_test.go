@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 )
@@ -60,7 +62,9 @@ func serveCeiling(b *testing.B, messages int) (address string) {
 		}
 		c.messages = append(c.messages, m)
 	}
-	s := grpc.NewServer(grpc.MaxRecvMsgSize(17<<20), grpc.ForceServerCodecV2(encodedCodec{encoding.GetCodecV2("proto")}))
+	s := grpc.NewServer(grpc.MaxRecvMsgSize(17<<20),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.ForceServerCodecV2(encodedCodec{encoding.GetCodecV2("proto")}))
 	streams.RegisterStreamsServer(s, c)
 	serverfeatures.RegisterServerFeaturesServer(s, c)
 	served := make(chan error, 1)

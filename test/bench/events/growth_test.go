@@ -65,6 +65,7 @@ func speed(b *testing.B, dir string, events int) {
 	defer closeStore()
 	few := min(events, catchUpEvents)
 	top := connect(b, serveCeiling(b, few))
+	defer top.Close()
 	store := connect(b, address)
 	defer store.Close()
 	r := compareCatchUp(b, store, top, few, catchUpRounds)
