@@ -133,8 +133,8 @@ func (r *queryResolver) AlgorithmVersion(ctx context.Context, id string, atLeast
 	return r.Resolver.Algorithms.GetVersion(ctx, id, atLeast, asOf, asOfPosition)
 }
 
-func (r *subscriptionResolver) AlgorithmEvents(ctx context.Context, filter gqlmodel.AlgorithmEventsFilter, after *string) (<-chan *gqlmodel.AlgorithmEvent, error) {
-	return r.Algorithms.Events(ctx, filter, after)
+func (r *subscriptionResolver) AlgorithmEvents(ctx context.Context, filter gqlmodel.AlgorithmEventsFilter, after *string, atLeast *string) (<-chan *gqlmodel.AlgorithmEvent, error) {
+	return r.Algorithms.Events(ctx, filter, after, atLeast)
 }
 
 func (r *Resolver) Algorithm() generated.AlgorithmResolver { return &algorithmResolver{r} }

@@ -32,8 +32,8 @@ func (r *queryResolver) AuditEntry(ctx context.Context, id string) (*gqlmodel.Au
 	return r.Audit.Get(ctx, id)
 }
 
-func (r *subscriptionResolver) AuditTail(ctx context.Context, filter gqlmodel.AuditFilter, after *string) (<-chan *gqlmodel.AuditTailEvent, error) {
-	return r.Audit.Tail(ctx, filter, after)
+func (r *subscriptionResolver) AuditTail(ctx context.Context, filter gqlmodel.AuditFilter, after *string, atLeast *string) (<-chan *gqlmodel.AuditTailEvent, error) {
+	return r.Audit.Tail(ctx, filter, after, atLeast)
 }
 
 func (r *Resolver) AuditEntry() generated.AuditEntryResolver { return &auditEntryResolver{r} }

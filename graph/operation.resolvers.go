@@ -77,8 +77,8 @@ func (r *queryResolver) Operation(ctx context.Context, id string, atLeast *strin
 	return r.Resolver.Operations.Get(ctx, id, atLeast, asOf, asOfPosition)
 }
 
-func (r *subscriptionResolver) OperationEvents(ctx context.Context, filter gqlmodel.OperationEventsFilter, after *string) (<-chan *gqlmodel.OperationEvent, error) {
-	return r.Operations.Events(ctx, filter, after)
+func (r *subscriptionResolver) OperationEvents(ctx context.Context, filter gqlmodel.OperationEventsFilter, after *string, atLeast *string) (<-chan *gqlmodel.OperationEvent, error) {
+	return r.Operations.Events(ctx, filter, after, atLeast)
 }
 
 func (r *Resolver) Operation() generated.OperationResolver { return &operationResolver{r} }

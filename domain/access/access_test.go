@@ -1,6 +1,7 @@
 package access
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -63,4 +64,41 @@ func code(err error) string {
 		return ""
 	}
 	return string(faults[0].Code)
+}
+
+func TestTurned(t *testing.T) {
+	a, b := uuid.UUID{1}, uuid.UUID{2}
+	rights := func(active bool, in []uuid.UUID, roles ...Role) Grants {
+		g := Grants{Active: active, Roles: roles, Projects: map[uuid.UUID]Role{}}
+		for _, id := range in {
+			g.Projects[id] = Member
+		}
+		return g
+	}
+	for name, c := range map[string]struct {
+		was, is  Grants
+		all      bool
+		platform bool
+		projects []uuid.UUID
+	}{
+		"LIV-03_nothing":                        {rights(true, []uuid.UUID{a}), rights(true, []uuid.UUID{a}), false, false, nil},
+		"LIV-03_a_project_left":                 {rights(true, []uuid.UUID{a, b}), rights(true, []uuid.UUID{b}), false, false, []uuid.UUID{a}},
+		"LIV-03_one_left_and_one_joined":        {rights(true, []uuid.UUID{b}), rights(true, []uuid.UUID{a}), false, false, []uuid.UUID{a, b}},
+		"LIV-03_an_admin_no_more":               {rights(true, nil, TenantAdmin), rights(true, nil), true, false, nil},
+		"LIV-03_an_admin_who_audits":            {rights(true, nil, TenantAdmin), rights(true, nil, TenantAdmin, Auditor), false, false, nil},
+		"LIV-03_an_operator_reads_the_platform": {rights(true, nil), rights(true, nil, Operator), false, true, nil},
+		"LIV-03_who_is_suspended_sees_not":      {rights(true, []uuid.UUID{a}, Auditor), rights(false, []uuid.UUID{a}, Auditor), true, false, []uuid.UUID{a}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := c.was.Turned(c.is)
+			if got.All != c.all || got.Platform != c.platform || !slices.Equal(got.Projects, c.projects) || got.None() != (!c.all && !c.platform && c.projects == nil) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	other := rights(true, []uuid.UUID{a})
+	other.Projects[a] = ProjectAdmin
+	if got := rights(true, []uuid.UUID{a}).Turned(other); !got.None() {
+		t.Errorf("another role in the same project: %+v", got)
+	}
 }

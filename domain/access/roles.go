@@ -52,6 +52,8 @@ type Grants struct {
 	Active   bool // false: unknown, suspended or removed; nothing is allowed
 	Roles    []Role
 	Projects map[uuid.UUID]Role
+	// Version counts the changes of the user; it tells which of two is newer.
+	Version int
 }
 
 // Source answers what a user may do now, from the log. A user that the tenant

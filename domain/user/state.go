@@ -94,7 +94,7 @@ func (s State) Holds(g Grant) bool { return slices.Contains(s.Roles, g) }
 
 // Grants are the user's rights. Of several roles in a project the strongest counts.
 func (s State) Grants(tenant, user uuid.UUID) access.Grants {
-	g := access.Grants{Tenant: tenant, User: user, Active: s.Status == Active, Projects: map[uuid.UUID]access.Role{}}
+	g := access.Grants{Tenant: tenant, User: user, Active: s.Status == Active, Projects: map[uuid.UUID]access.Role{}, Version: s.Version}
 	for _, held := range s.Roles {
 		switch {
 		case !held.Role.OfProject():

@@ -29,37 +29,64 @@ type watched struct {
 }
 
 // Events is the subscription algorithmEvents.
-func (a *API) Events(ctx context.Context, in gqlmodel.AlgorithmEventsFilter, after *string) (<-chan *gqlmodel.AlgorithmEvent, error) {
+func (a *API) Events(ctx context.Context, in gqlmodel.AlgorithmEventsFilter, after, atLeast *string) (<-chan *gqlmodel.AlgorithmEvent, error) {
 	w, err := watchedOf(in)
 	if err != nil {
 		return nil, err
 	}
-	if w.id != uuid.Nil {
-		v, err := authn.Must(ctx)
-		if err != nil {
-			return nil, err
-		}
-		l, err := es.Load(ctx, a.Runtime, algorithm.Aggregate, v.Tenant, w.id)
-		if err != nil {
-			return nil, err
-		}
-		if _, ok := l.State.Cut(v.Grants); !ok {
-			return nil, access.Missing().At("filter", "algorithmId")
-		}
+	if err := a.Commands.LiveAtLeast(ctx, atLeast, a.Live); err != nil {
+		return nil, err
 	}
 	return live.Stream(ctx, a.Live, after, live.Source[gqlmodel.AlgorithmEvent]{
 		Projections: []string{"algorithm"},
 		Categories:  []string{algorithm.Category},
-		Snapshot: func(ctx context.Context, at es.Position, cursor string) (*gqlmodel.AlgorithmEvent, error) {
-			return a.snapshot(ctx, w, at, cursor)
+		Begin: func(ctx context.Context, then access.Grants, at es.Position) error {
+			return a.begin(ctx, w, then, at)
 		},
-		Item: func(ctx context.Context, env es.Envelope, cursor string) (*gqlmodel.AlgorithmEvent, error) {
-			return a.item(ctx, w, env, cursor)
+		Snapshot: func(ctx context.Context, then access.Grants, at es.Position, cursor string) (*gqlmodel.AlgorithmEvent, error) {
+			return a.snapshot(ctx, w, then, at, cursor)
+		},
+		Item: func(ctx context.Context, then access.Grants, env es.Envelope, cursor string) (*gqlmodel.AlgorithmEvent, error) {
+			return a.item(ctx, w, then, env, cursor)
+		},
+		Turn: func(ctx context.Context, t live.Turn) ([]part, uuid.UUID, error) {
+			return a.turn(ctx, w, t)
 		},
 		Resync: func(cursor string) *gqlmodel.AlgorithmEvent {
-			return &gqlmodel.AlgorithmEvent{Cursor: cursor, Kind: gqlmodel.EventKindResync, Algorithms: []*gqlmodel.Algorithm{}}
+			return newEvent(gqlmodel.EventKindResync, cursor)
 		},
 	})
+}
+
+func newEvent(kind gqlmodel.EventKind, cursor string) *gqlmodel.AlgorithmEvent {
+	return &gqlmodel.AlgorithmEvent{Cursor: cursor, Kind: kind, Algorithms: []*gqlmodel.Algorithm{}, RemovedIds: []string{}}
+}
+
+// begin refuses to watch an algorithm that the viewer does not see, unless they
+// saw it where they go on: that it went comes to them then.
+func (a *API) begin(ctx context.Context, w watched, then access.Grants, at es.Position) error {
+	if w.id == uuid.Nil {
+		return nil
+	}
+	v, err := authn.Must(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := es.Load(ctx, a.Runtime, algorithm.Aggregate, v.Tenant, w.id)
+	if err != nil {
+		return err
+	}
+	if _, sees := w.sees(v.Grants, now.State); sees {
+		return nil
+	}
+	past, err := es.LoadUntil(ctx, a.Runtime, algorithm.Aggregate, v.Tenant, w.id, at)
+	if err != nil {
+		return err
+	}
+	if _, saw := w.sees(then, past.State); !saw {
+		return access.Missing().At("filter", "algorithmId")
+	}
+	return nil
 }
 
 func watchedOf(in gqlmodel.AlgorithmEventsFilter) (watched, error) {
@@ -74,19 +101,26 @@ func watchedOf(in gqlmodel.AlgorithmEventsFilter) (watched, error) {
 
 // snapshot is the state at a position: folded from the log, so that what
 // follows fits on it without a gap and without an overlap.
-func (a *API) snapshot(ctx context.Context, w watched, at es.Position, cursor string) (*gqlmodel.AlgorithmEvent, error) {
+func (a *API) snapshot(ctx context.Context, w watched, then access.Grants, at es.Position, cursor string) (*gqlmodel.AlgorithmEvent, error) {
 	v, err := authn.Must(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ev := &gqlmodel.AlgorithmEvent{Cursor: cursor, Kind: gqlmodel.EventKindSnapshot, Algorithms: []*gqlmodel.Algorithm{}}
-	if w.id != uuid.Nil {
-		l, err := es.LoadUntil(ctx, a.Runtime, algorithm.Aggregate, v.Tenant, w.id, at)
+	ev := newEvent(gqlmodel.EventKindSnapshot, cursor)
+	show := func(id uuid.UUID) (*gqlmodel.Algorithm, error) {
+		l, err := es.LoadUntil(ctx, a.Runtime, algorithm.Aggregate, v.Tenant, id, at)
 		if err != nil {
 			return nil, err
 		}
-		ev.Algorithm = ShowPast(l.State, v.Grants)
-		return ev, nil
+		s, sees := w.seesBoth(then, v.Grants, l.State)
+		if !sees {
+			return nil, nil
+		}
+		return ShowPast(s, v.Grants), nil
+	}
+	if w.id != uuid.Nil {
+		ev.Algorithm, err = show(w.id)
+		return ev, err
 	}
 	rows, err := a.Queries.List(ctx, projaccess.FilterOf(v.Grants), proj.Filter{Scope: w.scope, Project: w.project},
 		page.Order{Column: proj.ByUpdated, IDColumn: "t.id", Descending: true}, page.Page{First: snapshotRows})
@@ -94,20 +128,21 @@ func (a *API) snapshot(ctx context.Context, w watched, at es.Position, cursor st
 		return nil, err
 	}
 	for _, s := range rows.Items {
-		l, err := es.LoadUntil(ctx, a.Runtime, algorithm.Aggregate, v.Tenant, s.ID, at)
+		m, err := show(s.ID)
 		if err != nil {
 			return nil, err
 		}
-		if m := ShowPast(l.State, v.Grants); m != nil {
+		if m != nil {
 			ev.Algorithms = append(ev.Algorithms, m)
 		}
 	}
 	return ev, nil
 }
 
-// item is what an event means to this viewer at this moment: nothing, a
-// change, or something coming into view or going out of it.
-func (a *API) item(ctx context.Context, w watched, env es.Envelope, cursor string) (*gqlmodel.AlgorithmEvent, error) {
+// item is what an event means to this viewer: nothing, a change, or something
+// coming into view or going out of it. That goes by the rights of the place;
+// what is shown must be in view at this moment, too.
+func (a *API) item(ctx context.Context, w watched, then access.Grants, env es.Envelope, cursor string) (*gqlmodel.AlgorithmEvent, error) {
 	if w.id != uuid.Nil && env.Root().ID != w.id {
 		return nil, nil
 	}
@@ -120,31 +155,56 @@ func (a *API) item(ctx context.Context, w watched, env es.Envelope, cursor strin
 		return nil, err
 	}
 	about := env.Subject()
-	was, sawBefore := w.sees(v.Grants, before)
-	is, seesAfter := w.sees(v.Grants, after)
-	if !sawBefore && !seesAfter {
-		return nil, nil
+	was, saw := w.sees(then, before)
+	is, sees := w.sees(then, after)
+	ofVersion := about.Kind == algorithm.VersionKind
+	if (!saw && !sees) || (ofVersion && !has(was, about.ID) && !has(is, about.ID)) {
+		return nil, nil // out of view, or a version that is the owner's alone
 	}
-	if about.Kind == algorithm.VersionKind && !has(was, about.ID) && !has(is, about.ID) {
-		return nil, nil // a version that is the owner's alone
-	}
-	ev := &gqlmodel.AlgorithmEvent{Cursor: cursor, Kind: gqlmodel.EventKindChanged, Change: a.History.Entry(env), Algorithms: []*gqlmodel.Algorithm{}}
+	now, shown := w.sees(v.Grants, is)
+	ev := newEvent(gqlmodel.EventKindChanged, cursor)
 	switch {
-	case !sawBefore:
+	case !sees:
+		ev.Kind, ev.RemovedIds = gqlmodel.EventKindRemoved, []string{relay.Of(relay.Algorithm, env.Root().ID)}
+	case ofVersion && !has(is, about.ID):
+		ev.Kind, ev.RemovedIds = gqlmodel.EventKindRemoved, []string{VersionID(env.Root().ID, about.ID)}
+	case !shown || (ofVersion && !has(now, about.ID)):
+		return nil, nil // it went out of view since; that comes
+	case !saw:
 		ev.Kind = gqlmodel.EventKindCreated
-	case !seesAfter:
-		ev.Kind = gqlmodel.EventKindRemoved
 	}
-	if seesAfter {
-		ev.Algorithm = ShowPast(after, v.Grants)
-		ev.AlgorithmVersion = ShowPastVersion(after, about.ID, v.Grants)
+	if ev.Kind != gqlmodel.EventKindRemoved || w.tellsEnd(v.Grants, was, after, about) {
+		ev.Change = a.History.Entry(env)
+	}
+	if shown {
+		ev.Algorithm = ShowPast(now, v.Grants)
+		ev.AlgorithmVersion = ShowPastVersion(now, about.ID, v.Grants)
 	}
 	return ev, nil
+}
+
+// tellsEnd tells whether a viewer may know what took something out of their
+// view: that it was deleted, not what it became for others.
+func (w watched) tellsEnd(g access.Grants, was, after algorithm.State, about es.Ref) bool {
+	past, saw := w.sees(g, was)
+	if about.Kind != algorithm.VersionKind {
+		return saw && after.Deleted
+	}
+	return saw && has(past, about.ID) && !has(after, about.ID)
 }
 
 func has(s algorithm.State, version uuid.UUID) bool {
 	_, ok := s.Version(version)
 	return ok
+}
+
+// seesBoth is sees with the rights of two moments.
+func (w watched) seesBoth(then, now access.Grants, s algorithm.State) (algorithm.State, bool) {
+	cut, sees := w.sees(then, s)
+	if !sees {
+		return cut, false
+	}
+	return w.sees(now, cut)
 }
 
 // sees cuts an algorithm to what the viewer sees of what is watched.

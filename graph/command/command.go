@@ -153,22 +153,58 @@ func (g *Gateway) Receipt(ctx context.Context, d Done) (*gqlmodel.Receipt, error
 
 // AtLeast waits for a position that a query asks for.
 func (g *Gateway) AtLeast(ctx context.Context, sealed *string) error {
-	if sealed == nil {
-		return nil
-	}
-	v, err := authn.Must(ctx)
-	if err != nil {
+	p, err := g.position(ctx, sealed)
+	if err != nil || p == es.StartPosition {
 		return err
-	}
-	p, bad := g.Sealer.OpenPosition(v.Tenant, *sealed)
-	if bad != nil {
-		return bad.At("atLeast")
 	}
 	err = g.Waiter.WaitFor(ctx, p, g.Projections...)
 	if errors.Is(err, runner.ErrStale) {
-		return fault.New(fault.Stale, fault.CodeStaleRead, "The read models do not have this position yet; ask again in a moment.")
+		return stale()
 	}
 	return err
+}
+
+// Follower follows the log for subscriptions.
+type Follower interface {
+	// Reach waits until it has come to a position.
+	Reach(ctx context.Context, p es.Position) error
+}
+
+// LiveAtLeast is AtLeast for subscriptions, which begin where the follower is.
+func (g *Gateway) LiveAtLeast(ctx context.Context, sealed *string, f Follower) error {
+	p, err := g.position(ctx, sealed)
+	if err != nil || p == es.StartPosition {
+		return err
+	}
+	if err := g.AtLeast(ctx, sealed); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, runner.WaitLimit)
+	defer cancel()
+	if err := f.Reach(limited, p); err != nil && ctx.Err() == nil {
+		return stale()
+	}
+	return ctx.Err()
+}
+
+func stale() *fault.Fault {
+	return fault.New(fault.Stale, fault.CodeStaleRead, "The read models do not have this position yet; ask again in a moment.")
+}
+
+// position opens the position that somebody asks for, if any.
+func (g *Gateway) position(ctx context.Context, sealed *string) (es.Position, error) {
+	if sealed == nil {
+		return es.StartPosition, nil
+	}
+	v, err := authn.Must(ctx)
+	if err != nil {
+		return es.StartPosition, err
+	}
+	p, bad := g.Sealer.OpenPosition(v.Tenant, *sealed)
+	if bad != nil {
+		return es.StartPosition, bad.At("atLeast")
+	}
+	return p, nil
 }
 
 func value(s *string) string {

@@ -813,6 +813,29 @@ func (ec *executionContext) fieldContext_AlgorithmEvent_change(_ context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _AlgorithmEvent_removedIds(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.AlgorithmEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AlgorithmEvent_removedIds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RemovedIds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNID2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AlgorithmEvent_removedIds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AlgorithmEvent", field, false, false, "ID")
+}
+
 func (ec *executionContext) _AlgorithmEvent_algorithm(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.AlgorithmEvent) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4920,6 +4943,11 @@ func (ec *executionContext) _AlgorithmEvent(ctx context.Context, sel ast.Selecti
 		case "change":
 			out.Values[i] = ec._AlgorithmEvent_change(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "removedIds":
+			out.Values[i] = ec._AlgorithmEvent_removedIds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "algorithm":

@@ -1136,6 +1136,29 @@ func (ec *executionContext) fieldContext_OperationEvent_change(_ context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _OperationEvent_removedIds(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.OperationEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OperationEvent_removedIds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RemovedIds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNID2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OperationEvent_removedIds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OperationEvent", field, false, false, "ID")
+}
+
 func (ec *executionContext) _OperationEvent_operation(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.OperationEvent) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2006,6 +2029,11 @@ func (ec *executionContext) _OperationEvent(ctx context.Context, sel ast.Selecti
 		case "change":
 			out.Values[i] = ec._OperationEvent_change(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "removedIds":
+			out.Values[i] = ec._OperationEvent_removedIds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "operation":

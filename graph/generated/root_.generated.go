@@ -100,6 +100,7 @@ type ComplexityRoot struct {
 		Change           func(childComplexity int) int
 		Cursor           func(childComplexity int) int
 		Kind             func(childComplexity int) int
+		RemovedIds       func(childComplexity int) int
 	}
 
 	AlgorithmOrigin struct {
@@ -453,6 +454,7 @@ type ComplexityRoot struct {
 		Kind       func(childComplexity int) int
 		Operation  func(childComplexity int) int
 		Operations func(childComplexity int) int
+		RemovedIds func(childComplexity int) int
 	}
 
 	PageInfo struct {
@@ -593,9 +595,9 @@ type ComplexityRoot struct {
 	}
 
 	Subscription struct {
-		AlgorithmEvents func(childComplexity int, filter gqlmodel.AlgorithmEventsFilter, after *string) int
-		AuditTail       func(childComplexity int, filter gqlmodel.AuditFilter, after *string) int
-		OperationEvents func(childComplexity int, filter gqlmodel.OperationEventsFilter, after *string) int
+		AlgorithmEvents func(childComplexity int, filter gqlmodel.AlgorithmEventsFilter, after *string, atLeast *string) int
+		AuditTail       func(childComplexity int, filter gqlmodel.AuditFilter, after *string, atLeast *string) int
+		OperationEvents func(childComplexity int, filter gqlmodel.OperationEventsFilter, after *string, atLeast *string) int
 	}
 
 	SuspendUserPayload struct {
@@ -883,6 +885,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AlgorithmEvent.Kind(childComplexity), true
+	case "AlgorithmEvent.removedIds":
+		if e.ComplexityRoot.AlgorithmEvent.RemovedIds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AlgorithmEvent.RemovedIds(childComplexity), true
 
 	case "AlgorithmOrigin.fingerprint":
 		if e.ComplexityRoot.AlgorithmOrigin.Fingerprint == nil {
@@ -2351,6 +2359,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.OperationEvent.Operations(childComplexity), true
+	case "OperationEvent.removedIds":
+		if e.ComplexityRoot.OperationEvent.RemovedIds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OperationEvent.RemovedIds(childComplexity), true
 
 	case "PageInfo.endCursor":
 		if e.ComplexityRoot.PageInfo.EndCursor == nil {
@@ -2972,7 +2986,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.AlgorithmEvents(childComplexity, args["filter"].(gqlmodel.AlgorithmEventsFilter), args["after"].(*string)), true
+		return e.ComplexityRoot.Subscription.AlgorithmEvents(childComplexity, args["filter"].(gqlmodel.AlgorithmEventsFilter), args["after"].(*string), args["atLeast"].(*string)), true
 	case "Subscription.auditTail":
 		if e.ComplexityRoot.Subscription.AuditTail == nil {
 			break
@@ -2983,7 +2997,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.AuditTail(childComplexity, args["filter"].(gqlmodel.AuditFilter), args["after"].(*string)), true
+		return e.ComplexityRoot.Subscription.AuditTail(childComplexity, args["filter"].(gqlmodel.AuditFilter), args["after"].(*string), args["atLeast"].(*string)), true
 	case "Subscription.operationEvents":
 		if e.ComplexityRoot.Subscription.OperationEvents == nil {
 			break
@@ -2994,7 +3008,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.OperationEvents(childComplexity, args["filter"].(gqlmodel.OperationEventsFilter), args["after"].(*string)), true
+		return e.ComplexityRoot.Subscription.OperationEvents(childComplexity, args["filter"].(gqlmodel.OperationEventsFilter), args["after"].(*string), args["atLeast"].(*string)), true
 
 	case "SuspendUserPayload.receipt":
 		if e.ComplexityRoot.SuspendUserPayload.Receipt == nil {
@@ -4225,8 +4239,10 @@ type AlgorithmEvent {
   cursor: String!
   "What the item is."
   kind: EventKind!
-  "What happened; null for a SNAPSHOT and a RESYNC."
+  "What happened; null for a SNAPSHOT, a RESYNC, and what went out of your view but is not gone."
   change: HistoryEntry
+  "Of a REMOVED: algorithms and versions that are gone, or that you may not see any more. An algorithm's id stands for all of its versions."
+  removedIds: [ID!]!
   "The algorithm right after it, as you see it; null when it is gone, and for the SNAPSHOT of a list."
   algorithm: Algorithm
   "The version that it happened to, right after it."
@@ -4242,6 +4258,8 @@ extend type Subscription {
     filter: AlgorithmEventsFilter!
     "Go on behind the item with this cursor: nothing is missed and nothing comes twice."
     after: String
+    "Begin not before this position of a receipt; wait at most two seconds for it."
+    atLeast: Position
   ): AlgorithmEvent!
 }
 `, BuiltIn: false},
@@ -4392,12 +4410,14 @@ type AuditTailEvent {
 }
 
 extend type Subscription {
-  "Every new line of the audit, in order; none is ever left out."
+  "Every new line of the audit, in order; none is ever left out. It ends with an error when you may not read these lines any more."
   auditTail(
     "Cuts what is watched; the same rules as for auditEntries."
     filter: AuditFilter!
     "Go on behind the item with this cursor: nothing is missed and nothing comes twice."
     after: String
+    "Begin not before this position of a receipt; wait at most two seconds for it."
+    atLeast: Position
   ): AuditTailEvent!
 }
 `, BuiltIn: false},
@@ -4591,13 +4611,13 @@ type HistoryEdge {
 
 "What an item of a subscription is."
 enum EventKind {
-  "The state as it is at the beginning; the first item."
+  "The state as it is: the first item, and once more when you have been granted more rights."
   SNAPSHOT
   "Something came to be, or came into view."
   CREATED
   "Something changed."
   CHANGED
-  "Something is gone, or went out of view."
+  "Something is gone, or you may not see it any more; ` + "`" + `removedIds` + "`" + ` names it."
   REMOVED
   "How far something is, between two changes."
   PROGRESS
@@ -4842,8 +4862,10 @@ type OperationEvent {
   cursor: String!
   "What the item is."
   kind: EventKind!
-  "What happened; null for a SNAPSHOT, a PROGRESS and a RESYNC."
+  "What happened; null for a SNAPSHOT, a PROGRESS, a RESYNC, and what went out of your view but is not gone."
   change: HistoryEntry
+  "Of a REMOVED: operations that were taken off the list, or that you may not see any more."
+  removedIds: [ID!]!
   "The operation right after it."
   operation: Operation
   "Of the SNAPSHOT of several: the last queued operations, at most 100. Read the rest with ` + "`" + `operations` + "`" + `."
@@ -4857,6 +4879,8 @@ extend type Subscription {
     filter: OperationEventsFilter!
     "Go on behind the item with this cursor: nothing is missed and nothing comes twice."
     after: String
+    "Begin not before this position of a receipt; wait at most two seconds for it."
+    atLeast: Position
   ): OperationEvent!
 }
 `, BuiltIn: false},
@@ -5639,6 +5663,8 @@ func (ec *executionContext) childFields_AlgorithmEvent(ctx context.Context, fiel
 		return ec.fieldContext_AlgorithmEvent_kind(ctx, field)
 	case "change":
 		return ec.fieldContext_AlgorithmEvent_change(ctx, field)
+	case "removedIds":
+		return ec.fieldContext_AlgorithmEvent_removedIds(ctx, field)
 	case "algorithm":
 		return ec.fieldContext_AlgorithmEvent_algorithm(ctx, field)
 	case "algorithmVersion":
@@ -6299,6 +6325,8 @@ func (ec *executionContext) childFields_OperationEvent(ctx context.Context, fiel
 		return ec.fieldContext_OperationEvent_kind(ctx, field)
 	case "change":
 		return ec.fieldContext_OperationEvent_change(ctx, field)
+	case "removedIds":
+		return ec.fieldContext_OperationEvent_removedIds(ctx, field)
 	case "operation":
 		return ec.fieldContext_OperationEvent_operation(ctx, field)
 	case "operations":

@@ -66,9 +66,9 @@ type QueryResolver interface {
 	Files(ctx context.Context, spaceID *string, path *string, first *int32, after *string) (*gqlmodel.FileConnection, error)
 }
 type SubscriptionResolver interface {
-	AlgorithmEvents(ctx context.Context, filter gqlmodel.AlgorithmEventsFilter, after *string) (<-chan *gqlmodel.AlgorithmEvent, error)
-	AuditTail(ctx context.Context, filter gqlmodel.AuditFilter, after *string) (<-chan *gqlmodel.AuditTailEvent, error)
-	OperationEvents(ctx context.Context, filter gqlmodel.OperationEventsFilter, after *string) (<-chan *gqlmodel.OperationEvent, error)
+	AlgorithmEvents(ctx context.Context, filter gqlmodel.AlgorithmEventsFilter, after *string, atLeast *string) (<-chan *gqlmodel.AlgorithmEvent, error)
+	AuditTail(ctx context.Context, filter gqlmodel.AuditFilter, after *string, atLeast *string) (<-chan *gqlmodel.AuditTailEvent, error)
+	OperationEvents(ctx context.Context, filter gqlmodel.OperationEventsFilter, after *string, atLeast *string) (<-chan *gqlmodel.OperationEvent, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -1196,6 +1196,14 @@ func (ec *executionContext) field_Subscription_algorithmEvents_args(ctx context.
 		return nil, err
 	}
 	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "atLeast",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOPosition2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["atLeast"] = arg2
 	return args, nil
 }
 
@@ -1218,6 +1226,14 @@ func (ec *executionContext) field_Subscription_auditTail_args(ctx context.Contex
 		return nil, err
 	}
 	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "atLeast",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOPosition2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["atLeast"] = arg2
 	return args, nil
 }
 
@@ -1240,6 +1256,14 @@ func (ec *executionContext) field_Subscription_operationEvents_args(ctx context.
 		return nil, err
 	}
 	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "atLeast",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOPosition2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["atLeast"] = arg2
 	return args, nil
 }
 
@@ -3217,7 +3241,7 @@ func (ec *executionContext) _Subscription_algorithmEvents(ctx context.Context, f
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().AlgorithmEvents(ctx, fc.Args["filter"].(gqlmodel.AlgorithmEventsFilter), fc.Args["after"].(*string))
+			return ec.Resolvers.Subscription().AlgorithmEvents(ctx, fc.Args["filter"].(gqlmodel.AlgorithmEventsFilter), fc.Args["after"].(*string), fc.Args["atLeast"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.AlgorithmEvent) graphql.Marshaler {
@@ -3261,7 +3285,7 @@ func (ec *executionContext) _Subscription_auditTail(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().AuditTail(ctx, fc.Args["filter"].(gqlmodel.AuditFilter), fc.Args["after"].(*string))
+			return ec.Resolvers.Subscription().AuditTail(ctx, fc.Args["filter"].(gqlmodel.AuditFilter), fc.Args["after"].(*string), fc.Args["atLeast"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.AuditTailEvent) graphql.Marshaler {
@@ -3305,7 +3329,7 @@ func (ec *executionContext) _Subscription_operationEvents(ctx context.Context, f
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().OperationEvents(ctx, fc.Args["filter"].(gqlmodel.OperationEventsFilter), fc.Args["after"].(*string))
+			return ec.Resolvers.Subscription().OperationEvents(ctx, fc.Args["filter"].(gqlmodel.OperationEventsFilter), fc.Args["after"].(*string), fc.Args["atLeast"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.OperationEvent) graphql.Marshaler {

@@ -114,8 +114,10 @@ type AlgorithmEvent struct {
 	Cursor string `json:"cursor"`
 	// What the item is.
 	Kind EventKind `json:"kind"`
-	// What happened; null for a SNAPSHOT and a RESYNC.
+	// What happened; null for a SNAPSHOT, a RESYNC, and what went out of your view but is not gone.
 	Change *HistoryEntry `json:"change"`
+	// Of a REMOVED: algorithms and versions that are gone, or that you may not see any more. An algorithm's id stands for all of its versions.
+	RemovedIds []string `json:"removedIds"`
 	// The algorithm right after it, as you see it; null when it is gone, and for the SNAPSHOT of a list.
 	Algorithm *Algorithm `json:"algorithm"`
 	// The version that it happened to, right after it.
@@ -1020,8 +1022,10 @@ type OperationEvent struct {
 	Cursor string `json:"cursor"`
 	// What the item is.
 	Kind EventKind `json:"kind"`
-	// What happened; null for a SNAPSHOT, a PROGRESS and a RESYNC.
+	// What happened; null for a SNAPSHOT, a PROGRESS, a RESYNC, and what went out of your view but is not gone.
 	Change *HistoryEntry `json:"change"`
+	// Of a REMOVED: operations that were taken off the list, or that you may not see any more.
+	RemovedIds []string `json:"removedIds"`
 	// The operation right after it.
 	Operation *Operation `json:"operation"`
 	// Of the SNAPSHOT of several: the last queued operations, at most 100. Read the rest with `operations`.
@@ -2131,13 +2135,13 @@ func (e ErrorCode) MarshalJSON() ([]byte, error) {
 type EventKind string
 
 const (
-	// The state as it is at the beginning; the first item.
+	// The state as it is: the first item, and once more when you have been granted more rights.
 	EventKindSnapshot EventKind = "SNAPSHOT"
 	// Something came to be, or came into view.
 	EventKindCreated EventKind = "CREATED"
 	// Something changed.
 	EventKindChanged EventKind = "CHANGED"
-	// Something is gone, or went out of view.
+	// Something is gone, or you may not see it any more; `removedIds` names it.
 	EventKindRemoved EventKind = "REMOVED"
 	// How far something is, between two changes.
 	EventKindProgress EventKind = "PROGRESS"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tallyard/domain/access"
 	"tallyard/domain/es"
 )
 
@@ -61,7 +62,7 @@ func TestHeld(t *testing.T) {
 	w.keepBytes = most
 	w.mu.Unlock()
 	src := w.source()
-	src.Snapshot = func(_ context.Context, _ es.Position, cursor string) (*item, error) {
+	src.Snapshot = func(_ context.Context, _ access.Grants, _ es.Position, cursor string) (*item, error) {
 		return &item{"snapshot", 0, cursor}, nil
 	}
 	s := &stream[item]{hub: w.Hub, src: src, tenant: w.tenant, out: make(chan *item), feed: feed{hub: w.Hub, at: w.Head()}}

@@ -189,6 +189,23 @@ func (h *Hub) Head() es.Position {
 	return h.head
 }
 
+// Reach waits until the hub has seen a position.
+func (h *Hub) Reach(ctx context.Context, p es.Position) error {
+	for {
+		h.mu.Lock()
+		head, moved := h.head, h.moved
+		h.mu.Unlock()
+		if head >= p {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // after adds the kept events after a position to a queue, as many as it takes,
 // and tells how far they were looked at, whether the hub still has everything
 // from there on, and what to wait for when there is nothing yet.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
+	"tallyard/domain/access"
 	"tallyard/domain/es"
 	"tallyard/domain/user"
 	"tallyard/graph/authn"
@@ -57,7 +58,7 @@ type world struct {
 
 func newWorld(t *testing.T, keep int) *world {
 	t.Helper()
-	registry, err := es.NewRegistry([]es.TypeDef{es.Type[ticked]("clock.ticked.v1"), es.Type[chimed]("clock.chimed.v1")})
+	registry, err := es.NewRegistry([]es.TypeDef{es.Type[ticked]("clock.ticked.v1"), es.Type[chimed]("clock.chimed.v1")}, user.Types)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,10 +116,10 @@ func (w *world) append(tenant uuid.UUID, name string, n int, text string) {
 
 func (w *world) source() Source[item] {
 	return Source[item]{
-		Snapshot: func(_ context.Context, _ es.Position, cursor string) (*item, error) {
+		Snapshot: func(_ context.Context, _ access.Grants, _ es.Position, cursor string) (*item, error) {
 			return &item{"snapshot", w.wrote, cursor}, nil
 		},
-		Item: func(_ context.Context, env es.Envelope, cursor string) (*item, error) {
+		Item: func(_ context.Context, _ access.Grants, env es.Envelope, cursor string) (*item, error) {
 			if large, ok := env.Event.(chimed); ok {
 				return &item{"event", large.N, cursor}, nil
 			}

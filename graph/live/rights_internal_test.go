@@ -2,8 +2,9 @@ package live
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,39 +16,127 @@ import (
 	"tallyard/graph/authn"
 )
 
-// rights are those of one user, changed by the test.
-type rights struct {
-	tenant, user uuid.UUID
-	in           atomic.Bool // in the project of the events
-	gone         atomic.Bool // suspended
-}
-
 var project = uuid.UUID{7}
 
-func (r *rights) session() user.Session {
-	g := access.Grants{Tenant: r.tenant, User: r.user, Active: true, Projects: map[uuid.UUID]access.Role{}}
-	if r.in.Load() {
-		g.Projects[project] = access.Member
-	}
-	return user.Session{Tenant: r.tenant, Actor: es.Actor{Kind: es.ActorUser, User: r.user}, Grants: g}
+// things are what the member of the project loses sight of with it.
+var things = []uuid.UUID{{1}, {2}, {3}, {4}, {5}}
+
+// member is a person of the world's tenant whose rights stand in the log.
+type member struct {
+	*user.Handler
+	w  *world
+	id uuid.UUID
 }
 
-func (r *rights) Recheck(context.Context, uuid.UUID, es.Actor, time.Time) (user.Session, error) {
-	if r.gone.Load() {
-		return user.Session{}, user.Unauthenticated()
-	}
-	return r.session(), nil
+func newMember(w *world) *member {
+	m := &member{&user.Handler{Runtime: w.Runtime}, w, uuid.New()}
+	m.write("user.created.v1", `{}`)
+	return m
 }
 
-func (r *rights) Verify(context.Context, string) (authn.Viewer, error) {
-	return authn.Viewer{Session: r.session()}, nil
+func (m *member) write(name, data string) {
+	m.w.t.Helper()
+	end, err := m.Runtime.Log.Append(m.w.t.Context(), user.Aggregate.Stream(m.w.tenant, m.id).String(), es.Any(),
+		es.Raw{ID: uuid.New(), Type: name, Data: []byte(data), Metadata: []byte(`{}`)})
+	if err != nil {
+		m.w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(m.w.t.Context(), 30*time.Second)
+	defer cancel()
+	if err := m.w.Reach(ctx, end.Position); err != nil {
+		m.w.t.Fatal(err)
+	}
+}
+
+func (m *member) joins() {
+	m.write("user.role_granted.v1", fmt.Sprintf(`{"role":"MEMBER","project":%q}`, project))
+}
+
+func (m *member) leaves() {
+	m.write("user.role_revoked.v1", fmt.Sprintf(`{"role":"MEMBER","project":%q}`, project))
+}
+
+// Verify implements authn.Verifier: who asks is the member.
+func (m *member) Verify(ctx context.Context, _ string) (authn.Viewer, error) {
+	g, err := m.Grants(ctx, m.w.tenant, m.id)
+	return authn.Viewer{Session: user.Session{Tenant: m.w.tenant, Actor: es.Actor{Kind: es.ActorUser, User: m.id}, Grants: g}}, err
+}
+
+// with is a context whose viewer has the rights of this moment and keeps them.
+func (m *member) with() context.Context {
+	m.w.t.Helper()
+	v, err := m.Verify(m.w.t.Context(), "")
+	if err != nil {
+		m.w.t.Fatal(err)
+	}
+	return authn.With(m.w.t.Context(), v)
+}
+
+// source tells of events to members of the project alone.
+func (m *member) source() Source[item] {
+	src := m.w.source()
+	src.Snapshot = func(_ context.Context, _ access.Grants, _ es.Position, cursor string) (*item, error) {
+		return &item{"snapshot", 0, cursor}, nil
+	}
+	show := src.Item
+	src.Item = func(ctx context.Context, then access.Grants, env es.Envelope, cursor string) (*item, error) {
+		if v, err := authn.Must(ctx); err != nil || env.Stream.Category != "clock" || !then.In(project) || !v.Grants.In(project) {
+			return nil, err
+		}
+		return show(ctx, then, env, cursor)
+	}
+	src.Turn = func(_ context.Context, t Turn) (parts []Part[item], next uuid.UUID, err error) {
+		if t.Is.In(project) {
+			return []Part[item]{{Item: func(cursor string) *item { return &item{"snapshot", 0, cursor} }}}, uuid.Nil, nil
+		}
+		for i, id := range things {
+			if slices.Compare(id[:], t.After[:]) <= 0 {
+				continue
+			}
+			if len(parts) == 2 { // pages of two
+				return parts, parts[1].Thing, nil
+			}
+			parts = append(parts, Part[item]{Thing: id, Item: func(cursor string) *item { return &item{"removed", i, cursor} }})
+		}
+		return parts, uuid.Nil, nil
+	}
+	return src
+}
+
+// stream subscribes and gives the items as they come.
+func (m *member) stream(ctx context.Context, after *string) <-chan *item {
+	m.w.t.Helper()
+	ctx, stop := context.WithCancel(ctx)
+	ch, err := Stream(ctx, m.w.Hub, after, m.source())
+	if err != nil {
+		m.w.t.Fatal(err)
+	}
+	m.w.t.Cleanup(func() {
+		stop()
+		for range ch { //nolint:revive // until it is closed
+		}
+	})
+	return ch
+}
+
+// expect reads items and gives their cursors.
+func (w *world) expect(ch <-chan *item, want ...string) (cursors []string) {
+	w.t.Helper()
+	for n, kind := range want {
+		i := w.next(ch)
+		if i == nil || fmt.Sprint(i.kind, i.n) != kind {
+			w.t.Fatalf("item %d of %v is %+v", n, want, i)
+		}
+		cursors = append(cursors, i.cursor)
+	}
+	return cursors
 }
 
 func TestRights(t *testing.T) {
-	w := newWorld(t, 8)
-	r := &rights{tenant: w.tenant, user: uuid.New()}
-	r.in.Store(true)
-	auth := authn.New(r, es.SystemClock{}, w.Logger, r)
+	w := newWorld(t, 0)
+	m := newMember(w)
+	m.joins()
+	auth := authn.New(m, es.SystemClock{}, w.Logger, m)
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = auth.Run(ctx, w.Runtime.Log) })
@@ -57,63 +146,75 @@ func TestRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := w.source()
-	show := src.Item
-	var dealt atomic.Uint64 // the position up to which it was decided
-	src.Item = func(ctx context.Context, env es.Envelope, cursor string) (*item, error) {
-		defer dealt.Store(uint64(env.Position))
-		if v, err := authn.Must(ctx); err != nil || !v.Grants.In(project) {
-			return nil, err
-		}
-		return show(ctx, env, cursor)
-	}
-	ch, err := Stream(viewer, w.Hub, nil, src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.next(ch)
-	// change puts new rights into force the way that an event of the user does.
-	change := func(in bool) {
-		t.Helper()
-		r.in.Store(in)
-		if _, err := w.Runtime.Log.Append(ctx, es.StreamOf(user.Category, w.tenant, r.user).String(), es.Any(),
-			es.Raw{ID: uuid.New(), Type: "user.role_changed.v1", Data: []byte(`{}`), Metadata: []byte(`{}`)}); err != nil {
-			t.Fatal(err)
-		}
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-			if v, _ := authn.From(viewer); v.Grants.In(project) == in || viewer.Err() != nil {
-				return
+	before := m.with()
+	ch := m.stream(viewer, nil)
+	start := w.expect(ch, "snapshot0")[0]
+	w.write(2)
+	w.expect(ch, "event0", "event1")
+	m.leaves()
+	w.write(2)
+	m.joins()
+	w.write(1)
+	all := []string{"event0", "event1", "removed0", "removed1", "removed2", "removed3", "removed4", "snapshot0", "event4"}
+	cursors := w.expect(ch, all[2:]...)
+	t.Run("LIV-03_what_is_gone_and_what_comes_is_told_in_order", func(t *testing.T) {
+		seen := map[string]bool{}
+		for _, c := range cursors {
+			if seen[c] {
+				t.Error("two items have one cursor")
 			}
-			if time.Now().After(deadline) {
-				t.Fatal("the rights do not change")
+			seen[c] = true
+		}
+	})
+	t.Run("LIV-02_who_resumes_in_the_middle_of_it_gets_the_rest_once", func(t *testing.T) {
+		for i, c := range cursors {
+			again := m.stream(m.with(), &c)
+			if rest := w.expect(again, all[3+i:]...); !slices.Equal(rest, cursors[i+1:]) {
+				t.Errorf("after %s other cursors came", all[2+i])
 			}
 		}
-	}
-	t.Run("LIV-03_what_is_seen_follows_the_rights_of_the_moment", func(t *testing.T) {
-		w.write(3)
-		if got, _ := w.events(ch, 3); got[2] != 2 {
-			t.Errorf("came %v", got)
-		}
-		change(false)
-		w.write(3)
-		// The events of the middle are decided on before the rights come back.
-		for last := uint64(w.Head()); dealt.Load() < last; {
-			time.Sleep(time.Millisecond)
-		}
-		change(true)
-		w.write(2)
-		got, _ := w.events(ch, 2)
-		for _, n := range got {
-			if n < 6 {
-				t.Errorf("came %v, which was not to be seen", got)
-			}
-		}
+		w.expect(m.stream(m.with(), &start), all...)
+	})
+	t.Run("LIV-03_the_past_is_shown_by_the_rights_of_this_moment", func(t *testing.T) {
+		m.leaves()
+		again := m.stream(m.with(), &start)
+		// What one left is told; what happened while one was there is not shown.
+		w.expect(again, "removed0", "removed1", "removed2", "removed3", "removed4", "snapshot0", "removed0", "removed1", "removed2", "removed3", "removed4")
+	})
+	t.Run("LIV-03_a_connection_that_knows_of_it_late_changes_nothing", func(t *testing.T) {
+		late := m.stream(before, nil) // its viewer is in the project for ever
+		w.expect(late, "snapshot0")
+		w.write(1)
+		m.joins()
+		early := m.stream(authn.With(t.Context(), stale(m)), nil) // and this one never is
+		w.expect(early, "snapshot0")
+		w.write(1)
+		w.expect(late, "snapshot0", "event6")
+		w.expect(early, "event6")
 	})
 	t.Run("TEN-07_who_is_suspended_hears_no_more", func(t *testing.T) {
-		r.gone.Store(true)
-		change(false)
-		for i := range ch {
-			t.Errorf("comes %+v", i)
+		m.write("user.suspended.v1", `{}`)
+		deadline := time.After(30 * time.Second)
+		for {
+			select {
+			case i, open := <-ch:
+				if !open {
+					return
+				}
+				if i.kind == "event" && i.n > 6 {
+					t.Errorf("comes %+v", i)
+				}
+			case <-deadline:
+				t.Fatal("it goes on")
+			}
 		}
 	})
+}
+
+// stale is the member without the project, as of before everything.
+func stale(m *member) authn.Viewer {
+	return authn.Viewer{Session: user.Session{
+		Tenant: m.w.tenant, Actor: es.Actor{Kind: es.ActorUser, User: m.id},
+		Grants: access.Grants{Tenant: m.w.tenant, User: m.id, Active: true, Version: 1},
+	}}
 }

@@ -19,32 +19,6 @@ import (
 // before it is closed with its cursor.
 const maxReplays = 1
 
-// Source is what makes the items of one subscription. All functions run one
-// after the other.
-type Source[T any] struct {
-	// Projections are the read models that a client would ask after an item.
-	Projections []string
-	// FromRows: items are made from the read model's rows, not from the log. While
-	// the read model is behind there is nothing to make them from, and an event
-	// must not be passed over: the subscription ends instead, and resumes with
-	// its cursor.
-	FromRows bool
-	// Categories of streams that matter; empty: all.
-	Categories []string
-	// Tenants whose streams matter; empty: the viewer's own.
-	Tenants []uuid.UUID
-	// Snapshot makes the first item, the state at a position.
-	Snapshot func(ctx context.Context, at es.Position, cursor string) (*T, error)
-	// Item makes the item of an event; nil when it is not for this viewer.
-	Item func(ctx context.Context, env es.Envelope, cursor string) (*T, error)
-	// Resync makes the item that ends a subscription whose cursor is of no use.
-	Resync func(cursor string) *T
-	// Tick makes items between events, from what else is to be told; it may be nil.
-	Tick func(ctx context.Context, cursor string) ([]*T, error)
-	// Context prepares the context of each item, such as with fresh loaders.
-	Context func(context.Context) context.Context
-}
-
 // tickEvery is how often Tick is asked.
 const tickEvery = time.Second
 
@@ -55,14 +29,24 @@ func Stream[T any](ctx context.Context, h *Hub, after *string, src Source[T]) (<
 	if err != nil {
 		return nil, err
 	}
-	s := &stream[T]{hub: h, src: src, tenant: v.Tenant, out: make(chan *T), feed: feed{hub: h}}
+	s := &stream[T]{hub: h, src: src, tenant: v.Tenant, out: make(chan *T), feed: feed{hub: h, at: h.Head()}}
 	resync := false
 	if after != nil {
 		if resync, err = s.resume(ctx, *after); err != nil {
 			return nil, err
 		}
-	} else {
-		s.feed.at = h.Head()
+	}
+	if s.rights, err = rightsAt(ctx, h.Runtime, v, s.feed.at); err != nil {
+		return nil, err
+	}
+	if src.Begin != nil && !resync {
+		view, err := s.viewer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := src.Begin(view, s.rights.then, s.feed.at); err != nil {
+			return nil, err
+		}
 	}
 	go s.run(ctx, after == nil, resync)
 	return s.out, nil
@@ -75,6 +59,8 @@ type stream[T any] struct {
 	out    chan *T
 	feed   feed
 	cursor string // of the last item
+	rights rights
+	part   relay.Live // where the stream resumes in the middle of an event
 }
 
 // resume finds where the cursor lies; true when it is of another store.
@@ -89,6 +75,9 @@ func (s *stream[T]) resume(ctx context.Context, after string) (resync bool, err 
 	}
 	if l.Event == uuid.Nil {
 		return false, nil
+	}
+	if l.Part != uuid.Nil {
+		s.part, s.feed.at = l, l.Position-1 // the event comes once more, for the rest of its items
 	}
 	for rec, err := range s.hub.Runtime.Log.ReadAll(ctx, l.Position-1, es.Forward, 1) {
 		return rec.ID != l.Event, err
@@ -121,13 +110,17 @@ func (s *stream[T]) items(ctx context.Context, snapshot, resync bool) error {
 		return s.send(ctx, s.src.Resync(s.cursor))
 	}
 	if snapshot {
-		s.cursor = s.sealed(s.feed.at, uuid.Nil)
+		s.cursor = s.sealed(relay.Live{Position: s.feed.at})
 		// Lists are read from rows. What they lack now would never come: its events
 		// lie before the cursor.
 		if err := s.hub.rows(ctx, s.feed.at, rowsPatience, s.src.Projections); err != nil {
 			return behind(ctx)
 		}
-		first, err := s.src.Snapshot(s.context(ctx), s.feed.at, s.cursor)
+		view, err := s.viewer(ctx)
+		if err != nil {
+			return err
+		}
+		first, err := s.src.Snapshot(view, s.rights.then, s.feed.at, s.cursor)
 		if err != nil {
 			return err
 		}
@@ -188,7 +181,11 @@ func (s *stream[T]) wait(ctx context.Context, tick <-chan time.Time) (es.Envelop
 }
 
 func (s *stream[T]) tick(ctx context.Context) error {
-	items, err := s.src.Tick(s.context(ctx), s.cursor)
+	view, err := s.viewer(ctx)
+	if err != nil {
+		return err
+	}
+	items, err := s.src.Tick(view, s.rights.then, s.cursor)
 	if err != nil {
 		return err
 	}
@@ -201,6 +198,15 @@ func (s *stream[T]) tick(ctx context.Context) error {
 }
 
 func (s *stream[T]) event(ctx context.Context, env es.Envelope) error {
+	if env.Stream == s.rights.stream {
+		part := uuid.Nil
+		if env.ID == s.part.Event {
+			part = s.part.Part
+		}
+		if err := s.turn(ctx, env, part); err != nil {
+			return err
+		}
+	}
 	if !s.matters(env.Stream) {
 		return nil
 	}
@@ -211,8 +217,12 @@ func (s *stream[T]) event(ctx context.Context, env es.Envelope) error {
 	} else if err := s.hub.ready(ctx, env.Position, s.src.Projections); err != nil {
 		return err
 	}
-	cursor := s.sealed(env.Position, env.ID)
-	item, err := s.src.Item(s.context(ctx), env, cursor)
+	view, err := s.viewer(ctx)
+	if err != nil {
+		return err
+	}
+	cursor := s.sealed(relay.Live{Position: env.Position, Event: env.ID})
+	item, err := s.src.Item(view, s.rights.then, env, cursor)
 	if err != nil || item == nil {
 		return err
 	}
@@ -238,15 +248,9 @@ func behind(ctx context.Context) error {
 	return fault.New(fault.Stale, fault.CodeStaleRead, "The read model is behind; subscribe again in a moment, with the last cursor if there is one.")
 }
 
-func (s *stream[T]) context(ctx context.Context) context.Context {
-	if s.src.Context == nil {
-		return ctx
-	}
-	return s.src.Context(ctx)
-}
-
-func (s *stream[T]) sealed(p es.Position, event uuid.UUID) string {
-	return s.hub.Sealer.LiveCursor(s.tenant, relay.Live{Position: p, Event: event, Store: s.hub.Store})
+func (s *stream[T]) sealed(at relay.Live) string {
+	at.Store = s.hub.Store
+	return s.hub.Sealer.LiveCursor(s.tenant, at)
 }
 
 // sendAt sends an item with a cursor of its own. The stream's cursor moves only

@@ -39,34 +39,51 @@ type sample struct {
 }
 
 // Events is the subscription operationEvents.
-func (a *API) Events(ctx context.Context, in gqlmodel.OperationEventsFilter, after *string) (<-chan *gqlmodel.OperationEvent, error) {
-	v, err := authn.Must(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) Events(ctx context.Context, in gqlmodel.OperationEventsFilter, after, atLeast *string) (<-chan *gqlmodel.OperationEvent, error) {
 	w, err := a.watch(in)
 	if err != nil {
 		return nil, err
 	}
-	if w.id != uuid.Nil {
-		s, err := a.Handler.Load(ctx, v.Tenant, w.id)
-		if err != nil {
-			return nil, err
-		}
-		if !w.sees(v.Grants, s) {
-			return nil, access.Missing().At("filter", "operationId")
-		}
+	if err := a.Commands.LiveAtLeast(ctx, atLeast, a.Live); err != nil {
+		return nil, err
 	}
 	return live.Stream(ctx, a.Live, after, live.Source[gqlmodel.OperationEvent]{
 		Projections: []string{"operation"},
 		Categories:  []string{operation.Category},
+		Begin:       w.begin,
 		Snapshot:    w.snapshot,
 		Item:        w.item,
+		Turn:        w.turn,
 		Tick:        w.tick,
 		Resync: func(cursor string) *gqlmodel.OperationEvent {
-			return &gqlmodel.OperationEvent{Cursor: cursor, Kind: gqlmodel.EventKindResync, Operations: []*gqlmodel.Operation{}}
+			return newEvent(gqlmodel.EventKindResync, cursor)
 		},
 	})
+}
+
+func newEvent(kind gqlmodel.EventKind, cursor string) *gqlmodel.OperationEvent {
+	return &gqlmodel.OperationEvent{Cursor: cursor, Kind: kind, Operations: []*gqlmodel.Operation{}, RemovedIds: []string{}}
+}
+
+// begin refuses to watch an operation that the viewer does not see, unless they
+// saw it where they go on: its end comes to them then.
+func (w *watch) begin(ctx context.Context, then access.Grants, at es.Position) error {
+	if w.id == uuid.Nil {
+		return nil
+	}
+	v, err := authn.Must(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := w.api.Handler.Load(ctx, v.Tenant, w.id)
+	if err != nil || w.sees(v.Grants, now) {
+		return err
+	}
+	past, err := w.api.at(ctx, v.Tenant, w.id, at)
+	if err != nil || w.sees(then, past) {
+		return err
+	}
+	return access.Missing().At("filter", "operationId")
 }
 
 func (a *API) watch(in gqlmodel.OperationEventsFilter) (*watch, error) {
@@ -98,15 +115,15 @@ func (w *watch) sees(g access.Grants, s operation.State) bool {
 
 // snapshot is the state at a position: folded from the log, so that what
 // follows fits on it without a gap and without an overlap.
-func (w *watch) snapshot(ctx context.Context, at es.Position, cursor string) (*gqlmodel.OperationEvent, error) {
+func (w *watch) snapshot(ctx context.Context, then access.Grants, at es.Position, cursor string) (*gqlmodel.OperationEvent, error) {
 	v, err := authn.Must(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ev := &gqlmodel.OperationEvent{Cursor: cursor, Kind: gqlmodel.EventKindSnapshot, Operations: []*gqlmodel.Operation{}}
+	ev := newEvent(gqlmodel.EventKindSnapshot, cursor)
 	if w.id != uuid.Nil {
 		s, err := w.api.at(ctx, v.Tenant, w.id, at)
-		if err == nil && w.sees(v.Grants, s) {
+		if err == nil && w.sees(then, s) && w.sees(v.Grants, s) {
 			ev.Operation = Show(s)
 		}
 		return ev, err
@@ -120,7 +137,7 @@ func (w *watch) snapshot(ctx context.Context, at es.Position, cursor string) (*g
 		if err != nil {
 			return nil, err
 		}
-		if w.sees(v.Grants, s) {
+		if w.sees(then, s) && w.sees(v.Grants, s) {
 			ev.Operations = append(ev.Operations, Show(s))
 		}
 	}
@@ -133,9 +150,9 @@ func (w *watch) list(ctx context.Context, g access.Grants, states ...operation.S
 	return rows.Items, err
 }
 
-// item is what an event means to this viewer at this moment: nothing, a
-// change, or something coming into view or going out of it.
-func (w *watch) item(ctx context.Context, env es.Envelope, cursor string) (*gqlmodel.OperationEvent, error) {
+// item is what an event means to this viewer: nothing, a change, or something
+// coming into view or going out of it.
+func (w *watch) item(ctx context.Context, then access.Grants, env es.Envelope, cursor string) (*gqlmodel.OperationEvent, error) {
 	if w.id != uuid.Nil && env.Root().ID != w.id {
 		return nil, nil
 	}
@@ -147,19 +164,22 @@ func (w *watch) item(ctx context.Context, env es.Envelope, cursor string) (*gqlm
 	if err != nil {
 		return nil, err
 	}
-	saw, sees := w.sees(v.Grants, before), w.sees(v.Grants, after)
+	saw, sees := w.sees(then, before), w.sees(then, after)
 	w.follow(after, sees)
-	if !saw && !sees {
-		return nil, nil
-	}
-	ev := &gqlmodel.OperationEvent{
-		Cursor: cursor, Kind: gqlmodel.EventKindChanged, Change: w.api.History.Entry(env), Operations: []*gqlmodel.Operation{},
-	}
+	ev := newEvent(gqlmodel.EventKindChanged, cursor)
+	shown := after
 	switch {
+	case !saw && !sees:
+		return nil, nil
+	case !sees:
+		ev.Kind, ev.RemovedIds, shown = gqlmodel.EventKindRemoved, []string{relay.Of(relay.Operation, before.ID)}, before
+	case !w.sees(v.Grants, after):
+		return nil, nil // it went out of view since, which comes
 	case !saw:
 		ev.Kind = gqlmodel.EventKindCreated
-	case !sees:
-		ev.Kind = gqlmodel.EventKindRemoved
+	}
+	if w.sees(v.Grants, shown) {
+		ev.Change = w.api.History.Entry(env)
 	}
 	if sees {
 		ev.Operation = Show(after)

@@ -15,17 +15,17 @@ import (
 
 // tick tells how far the running operations in view are, those that moved since
 // it was told last. It costs one statement, and none while nothing runs.
-func (w *watch) tick(ctx context.Context, cursor string) ([]*gqlmodel.OperationEvent, error) {
+func (w *watch) tick(ctx context.Context, then access.Grants, cursor string) ([]*gqlmodel.OperationEvent, error) {
 	v, err := authn.Must(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.begin(ctx, v.Grants); err != nil {
+	if err := w.findRunning(ctx, v.Grants); err != nil {
 		return nil, err
 	}
 	var ids []uuid.UUID
 	for id, s := range w.running {
-		if w.sees(v.Grants, s.state) { // by the rights of this moment
+		if w.sees(then, s.state) && w.sees(v.Grants, s.state) {
 			ids = append(ids, id)
 		}
 	}
@@ -45,17 +45,17 @@ func (w *watch) tick(ctx context.Context, cursor string) ([]*gqlmodel.OperationE
 			continue
 		}
 		s.last = p
-		items = append(items, &gqlmodel.OperationEvent{
-			Cursor: cursor, Kind: gqlmodel.EventKindProgress, Operation: showProgress(s.state, p), Operations: []*gqlmodel.Operation{},
-		})
+		ev := newEvent(gqlmodel.EventKindProgress, cursor)
+		ev.Operation = showProgress(s.state, p)
+		items = append(items, ev)
 	}
 	return items, nil
 }
 
-// begin looks up what runs when the first tick comes; from then on the items
+// findRunning looks up what runs when the first tick comes; from then on the items
 // tell. What it finds may be ahead of the items: their events still come, and
 // say the same again.
-func (w *watch) begin(ctx context.Context, g access.Grants) error {
+func (w *watch) findRunning(ctx context.Context, g access.Grants) error {
 	if w.running != nil {
 		return nil
 	}

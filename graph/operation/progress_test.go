@@ -54,7 +54,7 @@ func TestProgressIsToldWhenItMoves(t *testing.T) {
 	ctx := viewer(me)
 	tick := func(ctx context.Context, want ...int64) {
 		t.Helper()
-		items, err := w.tick(ctx, "cursor")
+		items, err := w.tick(ctx, me, "cursor")
 		if err != nil {
 			t.Fatal(err)
 		}

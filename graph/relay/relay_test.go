@@ -104,6 +104,9 @@ func TestPositionsBelongToTheirTenant(t *testing.T) {
 			rt.Fatal("another tenant reads the position")
 		}
 		want := relay.Live{Position: p, Event: ids.Draw(rt, "event"), Store: store}
+		if rapid.Bool().Draw(rt, "inside an event") {
+			want.Part = ids.Draw(rt, "part")
+		}
 		cursor := s.LiveCursor(tenant, want)
 		if got, same, bad := s.OpenLive(tenant, cursor, store); bad != nil || !same || got != want {
 			rt.Fatalf("it reads as %v, %v, %v", got, same, bad)

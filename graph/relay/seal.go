@@ -89,25 +89,35 @@ type Live struct {
 	Position es.Position
 	Event    uuid.UUID // nil: at the position itself, where a snapshot was taken
 	Store    uuid.UUID // identity of the store
+	// Part tells how far the items of an event go that has several: the last
+	// thing that was told of. Nil: all of them were sent.
+	Part uuid.UUID
 }
 
 // LiveCursor seals the place of an item.
 func (s *Sealer) LiveCursor(tenant uuid.UUID, l Live) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(l.Position))
-	return s.Seal(livePurpose, tenant, append(append(b, l.Event[:]...), l.Store[:4]...))
+	b = append(append(b, l.Event[:]...), l.Store[:4]...)
+	if l.Part != uuid.Nil {
+		b = append(b, l.Part[:]...)
+	}
+	return s.Seal(livePurpose, tenant, b)
 }
 
 // OpenLive opens the cursor of an item; store is the identity of this store,
 // and same tells whether the cursor is of it.
 func (s *Sealer) OpenLive(tenant uuid.UUID, text string, store uuid.UUID) (l Live, same bool, bad *fault.Fault) {
 	b, ok := s.Open(livePurpose, tenant, text)
-	if !ok || len(b) != 28 {
+	if !ok || (len(b) != 28 && len(b) != 44) {
 		return l, false, badCursor("after")
 	}
 	l.Position = es.Position(binary.BigEndian.Uint64(b))
 	l.Event = uuid.UUID(b[8:24])
 	l.Store = store
-	return l, string(b[24:]) == string(store[:4]), nil
+	if len(b) == 44 {
+		l.Part = uuid.UUID(b[28:])
+	}
+	return l, string(b[24:28]) == string(store[:4]), nil
 }
 
 func badCursor(field string) *fault.Fault {

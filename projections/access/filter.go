@@ -30,6 +30,18 @@ func Reach(v access.Visibility) int {
 	}
 }
 
+// Visibility is the visibility of a number.
+func Visibility(reach int) access.Visibility {
+	switch reach {
+	case ReachGlobal:
+		return access.Global
+	case ReachGroup:
+		return access.Group
+	default:
+		return access.Private
+	}
+}
+
 // Filter cuts rows to what a viewer may see. It is made from the grants as they
 // stand in the log, so that a right taken away a moment ago counts.
 type Filter struct {

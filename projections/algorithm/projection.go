@@ -22,7 +22,7 @@ var indexes string
 // Projection makes the tables.
 var Projection = runner.Projection{
 	Name:       "algorithm",
-	Version:    1,
+	Version:    2,
 	Schema:     schema,
 	Indexes:    indexes,
 	Categories: []string{algorithm.Category, algorithm.FavoritesCategory},
@@ -75,6 +75,9 @@ func onAdded(w *runner.Writer, e es.Envelope) error {
 		SELECT $2, a.id, a.tenant, a.project, a.owner, a.name, $3, $4, '', 0, $5, $6, NULLIF($7::uuid, $9::uuid), '', false, '[]', 1, $8, $8
 		FROM {g}.algorithms a WHERE a.id = $1`,
 		e.Root().ID, ev.Version, ev.Label, string(status), es.ValueOf(ev.Settings), es.ValueOf(ev.BasedOn), operation, e.Meta.Time, uuid.Nil)
+	w.Exec(`INSERT INTO {g}.algorithm_reaches (algorithm, version, tenant, project, owner, reach, valid_from, from_position)
+		SELECT a.id, $2, a.tenant, a.project, a.owner, 0, $3, $4 FROM {g}.algorithms a WHERE a.id = $1`,
+		e.Root().ID, ev.Version, e.Meta.Time, position(e))
 	touch(w, e)
 	return nil
 }
@@ -146,12 +149,29 @@ func onPublished(w *runner.Writer, e es.Envelope) error {
 		ev.Version, string(algorithm.Published), string(ev.Visibility), reach, ev.Fingerprint, es.ValueOf(ev.Files), e.Meta.Time, ev.By, ofPerson(e))
 	w.Exec(`UPDATE {g}.algorithms SET reach = GREATEST(reach, $2), changes = changes + $3, updated_at = $4 WHERE id = $1`,
 		e.Root().ID, reach, byPerson(e), e.Meta.Time)
+	if reach == access.ReachOwner {
+		return nil // as far as before
+	}
+	endReach(w, e, ev.Version)
+	w.Exec(`INSERT INTO {g}.algorithm_reaches (algorithm, version, tenant, project, owner, reach, valid_from, from_position)
+		SELECT r.algorithm, r.version, r.tenant, r.project, r.owner, $3, $4, $5
+		FROM {g}.algorithm_reaches r WHERE r.algorithm = $1 AND r.version = $2 AND r.to_position = $5`,
+		e.Root().ID, ev.Version, reach, e.Meta.Time, position(e))
 	return nil
 }
+
+// endReach ends how far a version reached until now.
+func endReach(w *runner.Writer, e es.Envelope, version uuid.UUID) {
+	w.Exec(`UPDATE {g}.algorithm_reaches SET valid_to = $3, to_position = $4 WHERE algorithm = $1 AND version = $2 AND to_position IS NULL`,
+		e.Root().ID, version, e.Meta.Time, position(e))
+}
+
+func position(e es.Envelope) int64 { return int64(e.Position) } //nolint:gosec // positions stay below 2^63
 
 func onVersionDeleted(w *runner.Writer, e es.Envelope) error {
 	ev := e.Event.(algorithm.VersionDeleted)
 	w.Exec(`DELETE FROM {g}.algorithm_versions WHERE id = $1`, ev.Version)
+	endReach(w, e, ev.Version)
 	w.Exec(`UPDATE {g}.algorithms SET reach = COALESCE((SELECT max(v.reach) FROM {g}.algorithm_versions v WHERE v.algorithm = $1), 0) WHERE id = $1`, e.Root().ID)
 	touch(w, e)
 	return nil

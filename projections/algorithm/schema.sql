@@ -39,6 +39,23 @@ CREATE TABLE algorithm_versions (
 );
 CREATE INDEX algorithm_versions_algorithm ON algorithm_versions (algorithm, created_at, id);
 
+-- How far each version reached, from when to when, as access_grants tells who
+-- held which role: together they say who could see what at a moment. Rows stay
+-- when the version is gone.
+CREATE TABLE algorithm_reaches (
+    algorithm     uuid        NOT NULL,
+    version       uuid        NOT NULL,
+    tenant        uuid        NOT NULL,
+    project       uuid        NOT NULL,
+    owner         uuid        NOT NULL,
+    reach         smallint    NOT NULL,
+    valid_from    timestamptz NOT NULL,
+    valid_to      timestamptz,
+    from_position bigint      NOT NULL,
+    to_position   bigint,
+    PRIMARY KEY (algorithm, version, from_position)
+);
+
 CREATE TABLE algorithm_favorites (
     tenant    uuid NOT NULL,
     user_id   uuid NOT NULL,

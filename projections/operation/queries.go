@@ -80,6 +80,29 @@ func (q Queries) ByIDs(ctx context.Context, viewer access.Filter, ids []uuid.UUI
 	return found, err
 }
 
+// Others asks for operations that are not a user's own.
+type Others struct {
+	Tenant, User uuid.UUID
+	Subject      uuid.UUID // the thing, or the one that it is part of; nil: any
+	After        uuid.UUID // the last one that was given before
+	Limit        int
+}
+
+// Others gives the ids of others' operations in their order, also of those
+// taken off the list.
+func (q Queries) Others(ctx context.Context, o Others) ([]uuid.UUID, error) {
+	cond, args := "", []any{o.Tenant, o.User, o.After, o.Limit}
+	if o.Subject != uuid.Nil {
+		cond, args = " AND (t.subject = $5 OR t.subject_parent = $5)", append(args, o.Subject)
+	}
+	rows, err := q.Reader.Query(ctx, `SELECT t.id FROM {g}.operations t WHERE t.tenant = $1 AND t.owner <> $2 AND t.id > $3`+cond+`
+		ORDER BY t.id LIMIT $4`, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
 // Ref names an operation of any tenant, for the worker.
 type Ref struct{ Tenant, ID uuid.UUID }
 
