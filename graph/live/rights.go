@@ -31,7 +31,10 @@ type rights struct {
 // rightsAt folds a viewer's rights up to a place.
 func rightsAt(ctx context.Context, rt *es.Runtime, v authn.Viewer, at es.Position) (rights, error) {
 	r := rights{stream: user.Aggregate.Stream(v.Tenant, v.User())}
-	l, err := es.LoadUntil(ctx, rt, user.Aggregate, v.Tenant, v.User(), at)
+	l, err := es.Load(ctx, rt, user.Aggregate, v.Tenant, v.User()) // cached
+	if err == nil && l.Position > at {
+		l, err = es.LoadUntil(ctx, rt, user.Aggregate, v.Tenant, v.User(), at)
+	}
 	r.set(l.State, v)
 	return r, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"tallyard/domain/access"
 	"tallyard/domain/es"
+	"tallyard/domain/fault"
 	"tallyard/domain/user"
 	"tallyard/graph/authn"
 )
@@ -217,4 +218,61 @@ func stale(m *member) authn.Viewer {
 		Tenant: m.w.tenant, Actor: es.Actor{Kind: es.ActorUser, User: m.id},
 		Grants: access.Grants{Tenant: m.w.tenant, User: m.id, Active: true, Version: 1},
 	}}
+}
+
+// TestTurnWithoutRows: what a turn of rights touches is asked of rows. While
+// they are behind, the subscription ends in time, and resumes with its cursor.
+func TestTurnWithoutRows(t *testing.T) {
+	w := newWorld(t, 0)
+	rows := &readModel{at: 1 << 40, moved: make(chan struct{})}
+	w.Waiter = rows
+	m := newMember(w)
+	m.joins()
+	run := func(after *string) (<-chan *item, <-chan error) {
+		s := &stream[item]{hub: w.Hub, src: m.source(), tenant: w.tenant, out: make(chan *item), feed: feed{hub: w.Hub, at: w.Head()}}
+		if after != nil {
+			if resync, err := s.resume(t.Context(), *after); err != nil || resync {
+				t.Fatal(resync, err)
+			}
+		}
+		ctx := m.with()
+		v, err := authn.Must(ctx)
+		if err == nil {
+			s.rights, err = rightsAt(ctx, w.Runtime, v, s.feed.at)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			defer close(s.out)
+			ended <- s.items(ctx, after == nil, false)
+		}()
+		return s.out, ended
+	}
+	ch, ended := run(nil)
+	w.expect(ch, "snapshot0")
+	w.write(1)
+	cursor := w.expect(ch, "event0")[0]
+	rows.reach(w.Head())
+	began := time.Now()
+	m.leaves()
+	t.Run("LIV-03_it_ends_within_5_s_rather_than_pass_over_what_is_gone", func(t *testing.T) {
+		select {
+		case err := <-ended:
+			if !fault.Is(err, fault.CodeStaleRead) {
+				t.Errorf("ended with %v", err)
+			}
+			t.Logf("ended after %s", time.Since(began).Round(time.Millisecond))
+		case i := <-ch:
+			t.Errorf("comes %+v", i)
+		case <-time.After(5 * time.Second):
+			t.Error("it goes on")
+		}
+	})
+	t.Run("LIV-03_LIV-02_it_is_told_when_they_are_there", func(t *testing.T) {
+		rows.reach(w.Head())
+		again, _ := run(&cursor)
+		w.expect(again, "removed0", "removed1", "removed2", "removed3", "removed4")
+	})
 }

@@ -13,16 +13,21 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"tallyard/test/program"
 )
 
-// liveItem is an item of algorithmEvents.
+// liveItem is an item of algorithmEvents; code is that of the error that ended
+// them instead.
 type liveItem struct {
 	Kind      string
 	Algorithm *struct{ Name string }
+	code      string
 }
 
-// watch subscribes to all algorithms until the test ends.
-func (s *site) watch() <-chan liveItem {
+// watch subscribes to all algorithms until the test ends, not before a position
+// where one is given.
+func (s *site) watch(atLeast string) <-chan liveItem {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	conn, _, err := websocket.Dial(ctx, strings.Replace(s.client.Base, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // empty after an upgrade
@@ -33,7 +38,8 @@ func (s *site) watch() <-chan liveItem {
 	for _, m := range []any{
 		map[string]any{"type": "connection_init", "payload": map[string]any{"Authorization": "Bearer " + s.client.Token}},
 		map[string]any{"id": "1", "type": "subscribe", "payload": map[string]any{
-			"query": `subscription {algorithmEvents(filter: {scope: ALL}) {kind algorithm {name}}}`,
+			"query":     `subscription($p: Position) {algorithmEvents(filter: {scope: ALL}, atLeast: $p) {kind algorithm {name}}}`,
+			"variables": map[string]any{"p": optional(atLeast)},
 		}},
 	} {
 		b, err := json.Marshal(m)
@@ -55,12 +61,17 @@ func (s *site) watch() <-chan liveItem {
 			}
 			var m struct {
 				Type    string
-				Payload struct {
-					Data struct{ AlgorithmEvents liveItem }
-				}
+				Payload json.RawMessage
 			}
-			if json.Unmarshal(b, &m) == nil && m.Type == "next" {
-				items <- m.Payload.Data.AlgorithmEvents
+			var next struct {
+				Data struct{ AlgorithmEvents liveItem }
+			}
+			var failed program.Problems
+			switch err := json.Unmarshal(b, &m); {
+			case err == nil && m.Type == "next" && json.Unmarshal(m.Payload, &next) == nil:
+				items <- next.Data.AlgorithmEvents
+			case err == nil && m.Type == "error" && json.Unmarshal(m.Payload, &failed) == nil && len(failed) > 0:
+				items <- liveItem{code: failed[0].Extensions.Code}
 			}
 		}
 	})
@@ -95,8 +106,8 @@ func (s *site) metric(name string) bool {
 // so a projector that is gone holds it up once and not with every event.
 func TestLiveWhileNoReadModelMoves(t *testing.T) {
 	b := newBehind(t)
-	items := b.watch()
-	next := func() liveItem {
+	items := b.watch("")
+	next := func(items <-chan liveItem) liveItem {
 		t.Helper()
 		select {
 		case item, open := <-items:
@@ -109,23 +120,27 @@ func TestLiveWhileNoReadModelMoves(t *testing.T) {
 		}
 		return liveItem{}
 	}
-	if first := next(); first.Kind != "SNAPSHOT" {
+	if first := next(items); first.Kind != "SNAPSHOT" {
 		t.Fatalf("%+v", first)
 	}
 	b.stop()
 	const n = 8
+	positions := make([]string, n)
 	names := make([]string, n)
 	began := time.Now()
 	var writing sync.WaitGroup
 	for i := range names {
 		names[i] = fmt.Sprintf("net%d", i)
-		writing.Go(func() { b.create(names[i], names[i]) })
+		writing.Go(func() {
+			made, _ := b.create(names[i], names[i])
+			positions[i] = made.Receipt.Position
+		})
 	}
 	writing.Wait()
 	t.Run("LIV-04_the_wait_does_not_add_up_and_nothing_is_left_out", func(t *testing.T) {
 		var came []string
 		for len(came) < n {
-			if item := next(); item.Kind == "CREATED" {
+			if item := next(items); item.Kind == "CREATED" {
 				came = append(came, item.Algorithm.Name)
 			}
 		}
@@ -136,6 +151,12 @@ func TestLiveWhileNoReadModelMoves(t *testing.T) {
 		}
 		if took > n*2*time.Second {
 			t.Error("every event waited for itself")
+		}
+	})
+	t.Run("E17_a_subscription_at_its_position_is_STALE_READ_after_the_wait", func(t *testing.T) {
+		began := time.Now()
+		if item := next(b.watch(positions[0])); item.code != "STALE_READ" || time.Since(began) < waitLimit {
+			t.Errorf("%+v after %s", item, time.Since(began))
 		}
 	})
 	t.Run("LIV-04_the_operator_sees_it_and_when_it_is_over", func(t *testing.T) {

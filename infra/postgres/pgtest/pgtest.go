@@ -12,6 +12,7 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
@@ -209,11 +211,28 @@ func create(t testing.TB, from string) string {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if _, err := shared.admin.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+		if err := drop(ctx, name); err != nil {
 			t.Error("pgtest:", err)
 		}
 	})
 	return cluster.DatabaseURL(name)
+}
+
+// drop removes a database. While Postgres itself is at work in it, which only a
+// superuser may interrupt, it is tried again.
+func drop(ctx context.Context, name string) error {
+	for {
+		_, err := shared.admin.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+		var pg *pgconn.PgError
+		if err == nil || !errors.As(err, &pg) || pg.Code != "42501" {
+			return err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 func open(t testing.TB, address string) *pgxpool.Pool {
