@@ -182,6 +182,7 @@ func TestRights(t *testing.T) {
 		// What one left is told; what happened while one was there is not shown.
 		w.expect(again, "removed0", "removed1", "removed2", "removed3", "removed4", "snapshot0", "removed0", "removed1", "removed2", "removed3", "removed4")
 	})
+	var last string
 	t.Run("LIV-03_a_connection_that_knows_of_it_late_changes_nothing", func(t *testing.T) {
 		late := m.stream(before, nil) // its viewer is in the project for ever
 		w.expect(late, "snapshot0")
@@ -191,7 +192,7 @@ func TestRights(t *testing.T) {
 		w.expect(early, "snapshot0")
 		w.write(1)
 		w.expect(late, "snapshot0", "event6")
-		w.expect(early, "event6")
+		last = w.expect(early, "event6")[0]
 	})
 	t.Run("TEN-07_who_is_suspended_hears_no_more", func(t *testing.T) {
 		m.write("user.suspended.v1", `{}`)
@@ -209,6 +210,11 @@ func TestRights(t *testing.T) {
 				t.Fatal("it goes on")
 			}
 		}
+	})
+	t.Run("LIV-03_a_suspension_that_is_over_took_nothing_out_of_sight", func(t *testing.T) {
+		m.write("user.reinstated.v1", `{}`)
+		w.write(1)
+		w.expect(m.stream(m.with(), &last), "event7")
 	})
 }
 
