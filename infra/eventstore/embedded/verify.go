@@ -92,6 +92,10 @@ func (s *store) runVerifier(ctx context.Context, report func(VerifyProgress), ru
 		steps = append(steps, v.ids)
 	}
 	err := s.trap.guard(context.Background(), func() (err error) {
+		// Before the snapshot: the note moves on with what is appended.
+		if v.noted, err = readLogEnd(s.opt.fs, s.opt.dir); err != nil {
+			return err
+		}
 		v.db = s.db.NewSnapshot()
 		defer func() { err = errors.Join(err, v.db.Close()) }()
 		for _, step := range steps {
@@ -173,12 +177,8 @@ func (v *verifier) unlessDamaged(err error) error {
 	return nil
 }
 
-// description looks at the store's own keys and at the note of its end.
+// description looks at the store's own keys.
 func (v *verifier) description() error {
-	var err error
-	if v.noted, err = readLogEnd(v.store.opt.fs, v.store.opt.dir); err != nil {
-		return err
-	}
 	_, found, err := readDescription(v.db)
 	switch {
 	case pebble.IsCorruptionError(err):

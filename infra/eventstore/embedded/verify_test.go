@@ -40,6 +40,24 @@ func TestVerifySound(t *testing.T) {
 	}
 }
 
+// What is appended, and noted as safe, after a verification has begun is no damage.
+func TestVerifyWhileTheEndMoves(t *testing.T) {
+	s := newTestStore(t, memOptions(newMemFS(t)))
+	defer func() { _ = s.close() }()
+	fillSample(t, s)
+	moved := false
+	rep, err := s.verify(context.Background(), func(VerifyProgress) {
+		if !moved {
+			moved = true
+			put(t, s, "later", expectation{}, 1)
+			s.noteEnd()
+		}
+	})
+	if err != nil || rep.Damaged != 0 || !moved {
+		t.Fatalf("%+v, %v, moved %v", rep, err, moved)
+	}
+}
+
 func TestVerifyWhileWriting(t *testing.T) {
 	s := newTestStore(t, memOptions(newMemFS(t)))
 	defer func() { _ = s.close() }()
