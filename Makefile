@@ -56,7 +56,7 @@ endif
 
 .PHONY: soak
 soak: ## work an embedded event store for a while and see that nothing grows or gets lost (SOAK=10m)
-	go run ./test/soak -for $(SOAK)
+	CGO_ENABLED=0 go run ./test/soak -for $(SOAK)
 
 .PHONY: fuzz
 fuzz: ## fuzz each fuzz target for a short time (FUZZTIME=10s)
@@ -64,7 +64,7 @@ fuzz: ## fuzz each fuzz target for a short time (FUZZTIME=10s)
 
 .PHONY: bench
 bench: postgres ## run the measurements (BENCH chooses)
-	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m -p 1 $(PKG)
+	CGO_ENABLED=0 go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m -p 1 $(PKG)
 
 .PHONY: coverage
 coverage: postgres ## write coverage.out and print what is covered, without generated code
