@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"tallyard/domain/fault"
-	"tallyard/domain/user"
 	"tallyard/projections/runner"
 )
 
@@ -47,42 +44,37 @@ func (p *parts) adminServer(ctx context.Context, s *stores) (*http.Server, net.L
 	mux := http.NewServeMux()
 	mux.Handle("/projections/", http.StripPrefix("/projections", p.runner.Admin()))
 	mux.HandleFunc("POST /bootstrap", p.bootstrap)
+	mux.Handle("/events/", http.StripPrefix("/events", eventsAdmin{server: s.server}.handler()))
 	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}, l, nil
 }
 
-// bootstrapInput is what the first admin of a tenant is made of.
-type bootstrapInput struct{ Tenant, Project, Login, Name, Email string }
+// adminSocketOf is where the program answers that the flags speak of.
+func adminSocketOf(cmd *cli.Command) string {
+	if socket := cmd.String("admin-socket"); socket != "" {
+		return socket
+	}
+	return filepath.Join(socketsOf(cmd.String("data-dir")), "admin.sock")
+}
 
-func (p *parts) bootstrap(w http.ResponseWriter, r *http.Request) {
-	var in bootstrapInput
-	if err := json.NewDecoder(io.LimitReader(r.Body, 64<<10)).Decode(&in); err != nil {
-		http.Error(w, "the request is not readable", http.StatusBadRequest)
-		return
+// socketsOf is the directory of the sockets of a program with a data directory.
+func socketsOf(dataDir string) string {
+	if b, err := os.ReadFile(filepath.Join(dataDir, "admin.path")); err == nil { //nolint:gosec // G304: the operator names the directory
+		return filepath.Dir(string(b))
 	}
-	token, err := p.domain.bootstrap(r.Context(), in.Tenant, in.Project, user.Person{LoginName: in.Login, DisplayName: in.Name, Email: in.Email})
-	if err != nil {
-		status := http.StatusInternalServerError
-		if _, ok := fault.All(err); ok {
-			status = http.StatusUnprocessableEntity
-		}
-		http.Error(w, err.Error(), status)
-		return
-	}
-	_, _ = fmt.Fprintln(w, token) // a client that left needs no answer
+	return filepath.Join(dataDir, "run")
+}
+
+// adminClient speaks to a program over its admin socket.
+func adminClient(socket string) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
 }
 
 // admin asks the running program.
 func admin(ctx context.Context, cmd *cli.Command, method, path string, body io.Reader) error {
-	socket := cmd.String("admin-socket")
-	if socket == "" {
-		socket = filepath.Join(cmd.String("data-dir"), "run", "admin.sock")
-		if b, err := os.ReadFile(filepath.Join(cmd.String("data-dir"), "admin.path")); err == nil {
-			socket = string(b)
-		}
-	}
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}}}
+	socket := adminSocketOf(cmd)
+	client := adminClient(socket)
 	req, err := http.NewRequestWithContext(ctx, method, "http://tallyard"+path, body)
 	if err != nil {
 		return err
@@ -172,26 +164,4 @@ func acceptNewStore(ctx context.Context, cmd *cli.Command) (err error) {
 	}
 	fmt.Printf("Dropped %d generation(s) of read models that another event store had made. Start the program: it builds them from this one.\n", n)
 	return nil
-}
-
-func bootstrapCommand() *cli.Command {
-	return &cli.Command{
-		Name: "bootstrap", Usage: "make a tenant with its first admin in a running program, and print a token for them",
-		Flags: adminFlags(
-			&cli.StringFlag{Name: "tenant", Required: true, Usage: "name of the tenant"},
-			&cli.StringFlag{Name: "project", Value: "main", Usage: "name of its first project"},
-			&cli.StringFlag{Name: "login", Required: true, Usage: "login name of the admin"},
-			&cli.StringFlag{Name: "name", Required: true, Usage: "name that the admin is called by"},
-			&cli.StringFlag{Name: "email", Usage: "e-mail address of the admin"},
-		),
-		Action: func(ctx context.Context, cmd *cli.Command) error {
-			b, err := json.Marshal(bootstrapInput{cmd.String("tenant"), cmd.String("project"), cmd.String("login"), cmd.String("name"), cmd.String("email")})
-			if err != nil {
-				return err
-			}
-			r, w := io.Pipe()
-			go func() { _, err := w.Write(b); w.CloseWithError(err) }()
-			return admin(ctx, cmd, http.MethodPost, "/bootstrap", r)
-		},
-	}
 }

@@ -18,7 +18,14 @@ import (
 func eventsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "events", Usage: "the event store",
-		Commands: []*cli.Command{eventsUserCommand()},
+		Commands: []*cli.Command{
+			eventsBackupCommand(),
+			eventsRestoreCommand(),
+			eventsVerifyCommand(),
+			eventsStatsCommand(),
+			eventsCopyCommand(),
+			eventsUserCommand(),
+		},
 	}
 }
 

@@ -200,11 +200,8 @@ func (c *copier) compare(ctx context.Context) error {
 	return nil
 }
 
-// tellEvery is how many events lie between two reports of progress.
-const tellEvery = 256
-
 func (c *copier) tell(step string, events uint64, at, end es.Position) {
-	if c.Progress != nil && (events%tellEvery == 0 || step == "copy") {
+	if c.Progress != nil {
 		c.Progress(Progress{Step: step, Events: events, Source: at, End: max(at, end)})
 	}
 }
