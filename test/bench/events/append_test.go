@@ -119,7 +119,7 @@ func steps(call, sync []float64) []float64 {
 func BenchmarkP1Append(b *testing.B) {
 	var w ways
 	address, _ := open(b, place(b))
-	w.add(wayCeiling, throughClient(connect(b, serveCeiling(b, 0))))
+	w.add(wayCeiling, throughClient(connect(b, serveCeiling(b, 0, false))))
 	w.add(wayEmbedded, throughClient(connect(b, address)))
 	w.add(wayPebble, rawPebble(b))
 	w.add(wayPostgres, postgresAppend(b, 128))
@@ -133,8 +133,13 @@ func BenchmarkP1Append(b *testing.B) {
 			fmt.Printf("%7d  %16s  %16s  %16s  %16.0f\n", writers,
 				show(f, cpu, wayCeiling), show(f, cpu, wayEmbedded), show(f, cpu, wayPebble), median(f[wayPostgres]))
 			top, bar, what := f[wayCeiling], ofCeiling, "of the in-memory server"
+			inTurn := steps(f[wayCeiling], f[wayPebble])
 			if writers == 1 {
-				top, bar, what = steps(f[wayCeiling], f[wayPebble]), ofSteps, "of a call and a sync in turn"
+				top, bar, what = inTurn, ofSteps, "of a call and a sync in turn"
+			} else {
+				// What the bar asks for is out of reach on a slow disk, whatever the store does.
+				lines = append(lines, fmt.Sprintf("%7d  %5.2f of a call and a sync in turn, %.2f of raw Pebble (no bar)", writers,
+					median(ratios(f[wayEmbedded], inTurn)), median(ratios(f[wayEmbedded], f[wayPebble]))))
 			}
 			of, times := median(ratios(f[wayEmbedded], top)), median(ratios(f[wayEmbedded], f[wayPostgres]))
 			lines = append(lines,

@@ -46,38 +46,56 @@ func catchUp(b *testing.B, c *esdb.Client, events int) figure {
 	}
 }
 
-// comparison is how two servers did in rounds in which they took turns.
-type comparison struct{ store, top, storeProcessor, topProcessor []float64 }
+const (
+	wayMessages = "in-memory server"
+	wayEncoded  = "one that has them encoded"
+)
 
-func compareCatchUp(b *testing.B, store, top *esdb.Client, events, rounds int) (c comparison) {
+// readers are the servers that P2 compares, each through a client.
+type readers map[string]*esdb.Client
+
+func newReaders(b *testing.B, store string, events int) readers {
 	b.Helper()
-	for r := range rounds {
-		for i := range 2 {
-			if (r+i)%2 == 0 {
-				f := catchUp(b, store, events)
-				c.store, c.storeProcessor = append(c.store, f.rate), append(c.storeProcessor, f.processor)
-			} else {
-				f := catchUp(b, top, events)
-				c.top, c.topProcessor = append(c.top, f.rate), append(c.topProcessor, f.processor)
-			}
+	return readers{
+		wayMessages: connect(b, serveCeiling(b, events, false)),
+		wayEncoded:  connect(b, serveCeiling(b, events, true)),
+		wayEmbedded: connect(b, store),
+	}
+}
+
+// measure takes the figures of all of them in rounds; in each another one begins.
+func (r readers) measure(b *testing.B, events int) (rates, processor map[string][]float64) {
+	b.Helper()
+	names := []string{wayMessages, wayEmbedded, wayEncoded}
+	rates, processor = map[string][]float64{}, map[string][]float64{}
+	for round := range catchUpRounds {
+		for i := range names {
+			name := names[(i+round)%len(names)]
+			f := catchUp(b, r[name], events)
+			rates[name] = append(rates[name], f.rate)
+			processor[name] = append(processor[name], f.processor)
 		}
 	}
-	return c
+	return rates, processor
 }
 
 // BenchmarkP2CatchUp compares catching up with the whole log of the embedded
-// store with the same client at a server that has its messages in memory.
+// store with the same client at a server that has its messages in memory; and
+// with one that has them encoded as well and does nothing but send.
 func BenchmarkP2CatchUp(b *testing.B) {
 	address, _ := open(b, place(b))
-	store, top := connect(b, address), connect(b, serveCeiling(b, catchUpEvents))
-	seed(b, store, 0, catchUpEvents)
+	r := newReaders(b, address, catchUpEvents)
+	seed(b, r[wayEmbedded], 0, catchUpEvents)
 	for b.Loop() {
-		c := compareCatchUp(b, store, top, catchUpEvents, catchUpRounds)
-		of := median(ratios(c.store, c.top))
-		fmt.Printf("\n$all catch-up, %d events of %d B, medians of %d rounds, load %s; in brackets the processor time of client and server, in µs an event\n",
+		f, cpu := r.measure(b, catchUpEvents)
+		of := median(ratios(f[wayEmbedded], f[wayMessages]))
+		fmt.Printf("\n$all catch-up, %d events of %d B, medians of %d rounds, load %s; events/s, in brackets the processor time of client and server, in µs an event\n",
 			catchUpEvents, payload, catchUpRounds, load())
-		fmt.Printf("%s %.0f events/s (%.1f), %s %.0f events/s (%.1f): %.2f (bar %.1f: %s)\n", wayCeiling, median(c.top), median(c.topProcessor),
-			wayEmbedded, median(c.store), median(c.storeProcessor), of, catchUpBar, verdict(of, catchUpBar))
-		b.ReportMetric(median(c.store), "events/s")
+		for _, name := range []string{wayMessages, wayEncoded, wayEmbedded} {
+			fmt.Printf("%-26s %14s\n", name, fmt.Sprintf("%.0f (%.1f)", median(f[name]), median(cpu[name])))
+		}
+		fmt.Printf("%.2f of the in-memory server (bar %.1f: %s), %.2f of the one that has them encoded\n",
+			of, catchUpBar, verdict(of, catchUpBar), median(ratios(f[wayEmbedded], f[wayEncoded])))
+		b.ReportMetric(median(f[wayEmbedded]), "events/s")
 	}
 }

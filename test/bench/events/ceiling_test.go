@@ -24,14 +24,19 @@ import (
 )
 
 // ceiling is a server without a store: it acknowledges appends that it forgets,
-// and answers reads of the whole log with messages that were made and encoded
-// beforehand.
+// and answers reads of the whole log with messages that were made beforehand, in
+// turn.
 // What the client reaches against it, it can reach at all.
 type ceiling struct {
 	streams.UnimplementedStreamsServer
 	serverfeatures.UnimplementedServerFeaturesServer
-	messages []encoded
+	messages []any
+	count    int // of messages that a subscription gets
 }
+
+// made is how many different messages a ceiling has: few, so that they don't
+// cost the garbage collector what they would not cost a real server.
+const made = 1000
 
 // encoded is a message as it goes over the wire.
 type encoded []byte
@@ -46,21 +51,27 @@ func (c encodedCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.CodecV2.Marshal(v)
 }
 
-// serveCeiling serves a ceiling with so many messages on a unix socket.
-func serveCeiling(b *testing.B, messages int) (address string) {
+// serveCeiling serves a ceiling with so many messages on a unix socket. They are
+// encoded when they are sent, or else beforehand, as no real server could.
+func serveCeiling(b *testing.B, messages int, beforehand bool) (address string) {
 	b.Helper()
 	path := filepath.Join(place(b), "s")
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := &ceiling{}
-	for i := range messages {
-		m, err := proto.Marshal(madeMessage(i))
+	c := &ceiling{count: messages}
+	for i := range made {
+		m := madeMessage(i)
+		raw, err := proto.Marshal(m)
 		if err != nil {
 			b.Fatal(err)
 		}
-		c.messages = append(c.messages, m)
+		if beforehand {
+			c.messages = append(c.messages, encoded(raw))
+		} else {
+			c.messages = append(c.messages, m)
+		}
 	}
 	s := grpc.NewServer(grpc.MaxRecvMsgSize(17<<20),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
@@ -122,8 +133,8 @@ func (c *ceiling) Read(req *streams.ReadReq, out streams.Streams_ReadServer) err
 	} else {
 		count = req.GetOptions().GetCount()
 	}
-	for i := range min(uint64(len(c.messages)), count) {
-		if err := out.SendMsg(c.messages[i]); err != nil {
+	for i := range min(uint64(c.count), count) {
+		if err := out.SendMsg(c.messages[i%made]); err != nil {
 			return err
 		}
 	}

@@ -64,15 +64,18 @@ func speed(b *testing.B, dir string, events int) {
 	address, closeStore := open(b, dir)
 	defer closeStore()
 	few := min(events, catchUpEvents)
-	top := connect(b, serveCeiling(b, few))
-	defer top.Close()
-	store := connect(b, address)
-	defer store.Close()
-	r := compareCatchUp(b, store, top, few, catchUpRounds)
-	fmt.Printf("%d events: catch-up %.0f events/s, %.2f of the in-memory server\n", events, median(r.store), median(ratios(r.store, r.top)))
+	r := newReaders(b, address, few)
+	defer func() {
+		for _, c := range r {
+			c.Close()
+		}
+	}()
+	read, _ := r.measure(b, few)
+	fmt.Printf("%d events: catch-up %.0f events/s, %.2f of the in-memory server, %.2f of the one that has them encoded\n", events,
+		median(read[wayEmbedded]), median(ratios(read[wayEmbedded], read[wayMessages])), median(ratios(read[wayEmbedded], read[wayEncoded])))
 	var w ways
-	w.add(wayCeiling, throughClient(top))
-	w.add(wayEmbedded, throughClient(store))
+	w.add(wayCeiling, throughClient(r[wayMessages]))
+	w.add(wayEmbedded, throughClient(r[wayEmbedded]))
 	for _, writers := range []int{1, 16, 128} {
 		f, _ := w.measure(b, writers)
 		fmt.Printf("%d events: %3d writers %.0f appends/s, %.2f of the in-memory server\n",
