@@ -30,7 +30,7 @@ func event(kind string) eventstore.Event {
 	}
 }
 
-func binary() eventstore.Event {
+func blob() eventstore.Event {
 	e := event("blob")
 	e.ContentType, e.Data, e.Metadata = eventstore.ContentBinary, []byte{0, 1, 2, 255}, nil
 	return e
@@ -53,7 +53,7 @@ func put(t *testing.T, log *eventstore.Log, stream string, events ...eventstore.
 func history(t *testing.T, log *eventstore.Log) {
 	t.Helper()
 	for i := range 40 {
-		put(t, log, fmt.Sprintf("order-%d", i%7), event("placed"), binary(), event("paid"))
+		put(t, log, fmt.Sprintf("order-%d", i%7), event("placed"), blob(), event("paid"))
 	}
 	put(t, log, "$$order-1", meta(`{"$maxCount": 3, "$acl": {"$r": ["ada"]}, "own": "x"}`))
 	put(t, log, "$$order-2", meta(`{"$tb":4}`))
