@@ -18,9 +18,16 @@ var features = []struct {
 	methods []string
 }{
 	{"event_store.client.streams.streams", []string{"read", "append", "batchappend", "delete", "tombstone"}},
+	{"event_store.client.persistent_subscriptions.persistentsubscriptions", []string{
+		"create", "update", "delete", "read", "getinfo", "replayparked", "list", "restartsubsystem",
+	}},
 	{"event_store.client.gossip.gossip", []string{"read"}},
 	{"event_store.client.server_features.serverfeatures", []string{"getsupportedmethods"}},
 }
+
+// groupFeatures are what groups of persistent subscriptions may be on: a stream,
+// and the whole log.
+var groupFeatures = []string{"stream", "all"}
 
 // featuresService tells clients what there is.
 type featuresService struct {
@@ -32,7 +39,11 @@ func (featuresService) GetSupportedMethods(context.Context, *shared.Empty) (*ser
 	answer := &serverfeatures.SupportedMethods{EventStoreServerVersion: protocolVersion}
 	for _, f := range features {
 		for _, m := range f.methods {
-			answer.Methods = append(answer.Methods, &serverfeatures.SupportedMethod{ServiceName: f.service, MethodName: m})
+			one := &serverfeatures.SupportedMethod{ServiceName: f.service, MethodName: m}
+			if m == "create" {
+				one.Features = groupFeatures
+			}
+			answer.Methods = append(answer.Methods, one)
 		}
 	}
 	return answer, nil

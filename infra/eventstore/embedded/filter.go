@@ -35,18 +35,8 @@ func newEventFilter(o *streams.ReadReq_Options_FilterOptions) (*eventFilter, err
 	default:
 		return nil, errors.New("the filter names neither streams nor event types")
 	}
-	f.prefixes = x.GetPrefix()
-	if pattern := x.GetRegex(); pattern != "" {
-		if len(f.prefixes) > 0 {
-			return nil, errors.New("the filter has both a regular expression and prefixes")
-		}
-		var err error
-		if f.regex, err = regexp.Compile(pattern); err != nil {
-			return nil, fmt.Errorf("the filter's regular expression is not usable: %w", err)
-		}
-	}
-	if f.regex == nil && len(f.prefixes) == 0 {
-		return nil, errors.New("the filter is empty")
+	if err := f.setExpression(x.GetRegex(), x.GetPrefix()); err != nil {
+		return nil, err
 	}
 	window := int64(defaultWindow)
 	if o.GetMax() > 0 {
@@ -58,6 +48,24 @@ func newEventFilter(o *streams.ReadReq_Options_FilterOptions) (*eventFilter, err
 	}
 	f.interval = int(min(window*multiplier, maxInterval))
 	return f, nil
+}
+
+// setExpression takes what events must match: one of the prefixes, or a regular expression.
+func (f *eventFilter) setExpression(pattern string, prefixes []string) error {
+	f.prefixes = prefixes
+	if pattern != "" {
+		if len(f.prefixes) > 0 {
+			return errors.New("the filter has both a regular expression and prefixes")
+		}
+		var err error
+		if f.regex, err = regexp.Compile(pattern); err != nil {
+			return fmt.Errorf("the filter's regular expression is not usable: %w", err)
+		}
+	}
+	if f.regex == nil && len(f.prefixes) == 0 {
+		return errors.New("the filter is empty")
+	}
+	return nil
 }
 
 // match tells whether the event passes; a missing filter lets all pass.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/persistent"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"google.golang.org/grpc"
@@ -78,6 +79,7 @@ func (s *Server) newFront(l net.Listener, m member, network *NetworkConfig) *fro
 	}
 	f.rpc = grpc.NewServer(options...)
 	streams.RegisterStreamsServer(f.rpc, &streamsService{server: s, store: s.store})
+	persistent.RegisterPersistentSubscriptionsServer(f.rpc, &persistentService{server: s, subs: s.subs})
 	serverfeatures.RegisterServerFeaturesServer(f.rpc, featuresService{})
 	gossip.RegisterGossipServer(f.rpc, gossipService{front: f})
 	return f

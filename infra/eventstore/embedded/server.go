@@ -53,6 +53,7 @@ type Server struct {
 	store   *store
 	socket  *front
 	network []*front // the last leads
+	subs    *subscriptions
 	logger  *slog.Logger
 
 	stopping chan struct{} // closed when calls must end
@@ -100,6 +101,7 @@ func serveStore(ctx context.Context, st *store, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.subs = newSubscriptions(st, cfg.Logger)
 	s.socket = s.newFront(l, member{id: st.id, host: cfg.Socket, leads: true}, nil)
 	if cfg.Network != nil {
 		if s.network, err = s.openNetwork(ctx, cfg.Network); err == nil {
@@ -109,6 +111,7 @@ func serveStore(ctx context.Context, st *store, cfg Config) (*Server, error) {
 			for _, f := range s.fronts() {
 				err = errors.Join(err, f.listener.Close())
 			}
+			s.subs.close()
 			return nil, err
 		}
 	}
@@ -170,7 +173,11 @@ func (s *Server) stop(ctx context.Context) error {
 	case <-grace.C:
 	case <-ctx.Done():
 	}
-	if err := s.cutOff(ctx); err != nil {
+	if err := s.end(ctx, "calls to it", s.cut); err != nil {
+		return err
+	}
+	// Every call has ended; the groups write down how far they are.
+	if err := s.end(ctx, "its persistent subscriptions", s.subs.close); err != nil {
 		return err
 	}
 	err := s.store.closeWithin(ctx)
@@ -182,20 +189,25 @@ func (s *Server) stop(ctx context.Context) error {
 	return err
 }
 
-// cutOff ends every connection and waits for the calls on them. Those of a
-// failed store, or of a disk that hangs, may never come back.
-func (s *Server) cutOff(ctx context.Context) error {
-	cut := make(chan struct{})
+// cut ends every connection and waits for the calls on them.
+func (s *Server) cut() {
+	var all sync.WaitGroup
+	for _, f := range s.fronts() {
+		all.Go(f.rpc.Stop)
+	}
+	all.Wait()
+}
+
+// end ends a part of the server. What waits for a failed store, or for a disk
+// that hangs, may never come back.
+func (s *Server) end(ctx context.Context, what string, part func()) error {
+	ended := make(chan struct{})
 	go func() {
-		defer close(cut)
-		var all sync.WaitGroup
-		for _, f := range s.fronts() {
-			all.Go(f.rpc.Stop)
-		}
-		all.Wait()
+		defer close(ended)
+		part()
 	}()
 	select {
-	case <-cut:
+	case <-ended:
 		return nil
 	case <-s.store.failed():
 	case <-ctx.Done():
@@ -203,9 +215,9 @@ func (s *Server) cutOff(ctx context.Context) error {
 	late := time.NewTimer(stopGrace)
 	defer late.Stop()
 	select {
-	case <-cut:
+	case <-ended:
 		return nil
 	case <-late.C:
-		return fmt.Errorf("stop the event store: calls to it do not end: %w", errors.Join(s.store.failure(), ctx.Err()))
+		return fmt.Errorf("stop the event store: %s do not end: %w", what, errors.Join(s.store.failure(), ctx.Err()))
 	}
 }
