@@ -18,4 +18,8 @@
 // Opening looks at the end of the log alone (tail.go, logend.go). Verify, on a
 // running server, and VerifyDir, on a stopped one, compare everything with
 // everything (verify_*.go).
+//
+// Persistent subscriptions (persistent_*.go) stand beside the services: each group
+// has a goroutine that reads and writes for it, and its logic apart in the
+// package persistent. What groups know is in streams of the store itself.
 package embedded
