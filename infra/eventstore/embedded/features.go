@@ -16,17 +16,18 @@ const protocolVersion = "24.10.0"
 var features = []struct {
 	service string
 	methods []string
+	groups  bool // the calls are about groups of persistent subscriptions
 }{
-	{"event_store.client.streams.streams", []string{"read", "append", "batchappend", "delete", "tombstone"}},
+	{"event_store.client.streams.streams", []string{"read", "append", "batchappend", "delete", "tombstone"}, false},
 	{"event_store.client.persistent_subscriptions.persistentsubscriptions", []string{
 		"create", "update", "delete", "read", "getinfo", "replayparked", "list", "restartsubsystem",
-	}},
-	{"event_store.client.gossip.gossip", []string{"read"}},
-	{"event_store.client.server_features.serverfeatures", []string{"getsupportedmethods"}},
+	}, true},
+	{"event_store.client.gossip.gossip", []string{"read"}, false},
+	{"event_store.client.server_features.serverfeatures", []string{"getsupportedmethods"}, false},
 }
 
 // groupFeatures are what groups of persistent subscriptions may be on: a stream,
-// and the whole log.
+// and the whole log. The npm clients ask for these of every call.
 var groupFeatures = []string{"stream", "all"}
 
 // featuresService tells clients what there is.
@@ -40,7 +41,7 @@ func (featuresService) GetSupportedMethods(context.Context, *shared.Empty) (*ser
 	for _, f := range features {
 		for _, m := range f.methods {
 			one := &serverfeatures.SupportedMethod{ServiceName: f.service, MethodName: m}
-			if m == "create" {
+			if f.groups && m != "restartsubsystem" {
 				one.Features = groupFeatures
 			}
 			answer.Methods = append(answer.Methods, one)
