@@ -48,6 +48,11 @@ test: postgres ## run every test (PKG, RUN choose; RACE=0 is quicker)
 test-tools: ## run the tests of the tools in tools/
 	go test -C tools ./check/...
 
+.PHONY: test-conformance
+test-conformance: ## hold the embedded event store against the clients that are published for its protocol
+	go test -count=1 -timeout 15m ./test/conformance
+	go test -count=1 -v -timeout 15m -tags conformance -run 'TestGoClientSuite|TestNPMClients' ./test/conformance
+
 ifneq ($(wildcard test/chaos/*.go),)
 .PHONY: test-chaos
 test-chaos: build postgres ## kill -9 the program at random moments under load (CHAOS_KILLS, CHAOS_WRITES)
