@@ -15,7 +15,7 @@ func TestProtocol(t *testing.T) {
 	n := openNode(t)
 	for name, table := range map[string][]check{
 		"append": appending, "batch": batching, "read": reading, "subscribe": subscribing,
-		"delete": deleting, "access": access,
+		"delete": deleting, "access": access, "groups": grouping,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range table {

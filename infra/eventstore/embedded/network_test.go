@@ -16,6 +16,7 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"golang.org/x/crypto/bcrypt"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -23,11 +24,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// testUsers are admin, ops, ada, and bob of the group readers; each has "secret-" and the name as password.
+// testUsers are admin, ops, ada, and bob of the group readers; each has
+// "secret-" and the name as password. Their hashes are cheap: under the race
+// detector a good one takes a second.
 var testUsers = sync.OnceValues(func() (string, error) {
 	var lines strings.Builder
 	for name, groups := range map[string]string{"admin": groupAdmins, "ops": groupOps, "ada": "", "bob": "readers"} {
-		hash, err := HashPassword("secret-" + name)
+		hash, err := bcrypt.GenerateFromPassword([]byte("secret-"+name), bcrypt.MinCost)
 		if err != nil {
 			return "", err
 		}
@@ -48,7 +51,7 @@ func serveNetwork(t testing.TB, members int) (s *Server, ca string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	users, err := ParseUsers(strings.NewReader(lines))
+	users, err := parseUsers(strings.NewReader(lines), bcrypt.MinCost)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +196,7 @@ func TestNetworkSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	users, err := ParseUsers(strings.NewReader(lines))
+	users, err := parseUsers(strings.NewReader(lines), bcrypt.MinCost)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,10 @@ func LoadUsers(path string) (_ *Users, err error) {
 // ParseUsers reads users, one a line: name:hash:group,group. The hash is
 // bcrypt's. Members of $admins may do everything. Empty lines and lines that
 // begin with # are left out. No error repeats a hash.
-func ParseUsers(r io.Reader) (*Users, error) {
+func ParseUsers(r io.Reader) (*Users, error) { return parseUsers(r, hashCost) }
+
+// parseUsers reads users whose hashes have at least the given cost.
+func parseUsers(r io.Reader, cost int) (*Users, error) {
 	u := &Users{
 		byName: map[string]user{}, hashing: make(chan struct{}, maxHashing),
 		key: make([]byte, sha256.Size), proven: map[[sha256.Size]byte]bool{},
@@ -106,7 +109,7 @@ func ParseUsers(r io.Reader) (*Users, error) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		one, err := parseUser(line)
+		one, err := parseUser(line, cost)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
@@ -125,11 +128,11 @@ func ParseUsers(r io.Reader) (*Users, error) {
 		return nil, err
 	}
 	var err error
-	u.nobody, err = bcrypt.GenerateFromPassword(u.key, hashCost)
+	u.nobody, err = bcrypt.GenerateFromPassword(u.key, cost)
 	return u, err
 }
 
-func parseUser(line string) (user, error) {
+func parseUser(line string, least int) (user, error) {
 	name, rest, ok := strings.Cut(line, ":")
 	hash, groups, _ := strings.Cut(rest, ":")
 	switch {
@@ -142,8 +145,8 @@ func parseUser(line string) (user, error) {
 	if err != nil {
 		return user{}, fmt.Errorf("the hash of user %q is none of bcrypt", name)
 	}
-	if cost < hashCost {
-		return user{}, fmt.Errorf("the hash of user %q has cost %d, at least %d is needed", name, cost, hashCost)
+	if cost < least {
+		return user{}, fmt.Errorf("the hash of user %q has cost %d, at least %d is needed", name, cost, least)
 	}
 	u := user{name: name, hash: []byte(hash)}
 	for g := range strings.SplitSeq(groups, ",") {
