@@ -62,6 +62,9 @@ endif
 .PHONY: soak
 soak: ## work an embedded event store for a while and see that nothing grows or gets lost (SOAK=10m)
 	CGO_ENABLED=0 go run ./test/soak -for $(SOAK)
+.PHONY: test-crash
+test-crash: ## crash the embedded event store (CRASHES=1000) and hurt each of its writes to the disk (FAULTS=-1: all)
+	EVENTSTORE_CRASHES=$(or $(CRASHES),1000) EVENTSTORE_FAULTS=$(or $(FAULTS),-1) go test -count=1 -v -timeout 120m -run '^(TestCrashes|TestFaults)$$' ./infra/eventstore/embedded/
 
 .PHONY: fuzz
 fuzz: ## fuzz each fuzz target for a short time (FUZZTIME=10s)

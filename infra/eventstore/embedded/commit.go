@@ -69,6 +69,12 @@ func (s *store) enqueue(ctx context.Context, r *appendRequest) error {
 	if err := s.failure(); err != nil {
 		return fmt.Errorf("%w: %w", errFailed, err)
 	}
+	if s.files.waiting.Load() > 0 {
+		// The commit goroutine may be among those that wait for room.
+		if err := s.refusal(r); err != nil {
+			return err
+		}
+	}
 	r.ctx = ctx
 	r.done = make(chan appendResult, 1)
 	select {

@@ -77,7 +77,7 @@ func toStatus(set trailerSetter, stream string, err error) error {
 		return nil
 	case errors.Is(err, errStreamDeleted):
 		return streamDeleted(set, stream)
-	case errors.Is(err, errStopping), errors.Is(err, errFailed), errors.Is(err, errDiskFull):
+	case errors.Is(err, errStopping), errors.Is(err, errFailed), errors.Is(err, errNoRoom):
 		return status.Error(codes.Unavailable, err.Error())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()

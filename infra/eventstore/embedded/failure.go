@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // fatalTrap is the logger that Pebble gets. Pebble calls Fatalf when it can't
@@ -119,35 +117,4 @@ func (t *fatalTrap) cause() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.err
-}
-
-// diskSpace refuses writes before the disk is full. A write-ahead log that
-// can't be extended is a failure that only a restart mends; an append that was
-// refused is tried again.
-type diskSpace struct {
-	fs      vfs.FS
-	dir     string
-	reserve uint64
-	checked time.Time
-	low     bool
-}
-
-const diskSpaceInterval = time.Second
-
-// tooLow tells whether the disk has less than the reserve left; it asks at most once a second.
-func (d *diskSpace) tooLow(now time.Time) bool {
-	if d.reserve == 0 {
-		return false
-	}
-	if since := now.Sub(d.checked); since >= 0 && since < diskSpaceInterval {
-		return d.low
-	}
-	d.checked = now
-	usage, err := d.fs.GetDiskUsage(d.dir)
-	if errors.Is(err, vfs.ErrUnsupported) {
-		d.low = false
-		return false
-	}
-	d.low = err == nil && usage.AvailBytes < d.reserve
-	return d.low
 }

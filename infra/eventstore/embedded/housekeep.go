@@ -5,8 +5,8 @@ import "time"
 // housekeepEvery is how often the store looks after itself.
 const housekeepEvery = time.Second
 
-// housekeep notes where the log ends, until the store closes. It has a
-// goroutine of its own, so that no append waits for it.
+// housekeep notes where the log ends and watches the room on the disk, until
+// the store closes. It has a goroutine of its own, so that no append waits for it.
 func (s *store) housekeep() {
 	defer close(s.kept)
 	tick := time.NewTicker(housekeepEvery)
@@ -15,6 +15,7 @@ func (s *store) housekeep() {
 		select {
 		case <-tick.C:
 			s.noteEnd()
+			s.measureSpace()
 		case <-s.done: // everything that was let in is committed
 			s.noteEnd()
 			return

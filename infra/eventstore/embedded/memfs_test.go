@@ -41,7 +41,7 @@ func copyOf(fs *vfs.MemFS) *vfs.MemFS {
 
 // memOptions are those of a small store that often writes its files.
 func memOptions(fs vfs.FS) storeOptions {
-	return storeOptions{dir: memDir, fs: fs, logger: discard(), clock: time.Now, cache: 1 << 20, memtable: 64 << 10}
+	return storeOptions{dir: memDir, fs: fs, logger: discard(), clock: time.Now, cache: 1 << 20, memtable: 64 << 10, backoff: 100 * time.Microsecond}
 }
 
 // abandon closes a store that may have failed by what it read.

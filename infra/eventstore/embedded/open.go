@@ -28,8 +28,13 @@ func newStore(opt storeOptions) *store {
 		upkeep: make(chan struct{}, 1),
 		news:   newBroadcast(),
 		recent: newRecentIDs(),
-		space:  diskSpace{fs: opt.fs, dir: opt.dir, reserve: opt.reserve},
+		space:  &space{fs: opt.fs, dir: opt.dir, reserve: opt.reserve, limit: opt.limit},
 	}
+	s.background = &background{trap: s.trap, first: firstBackoff}
+	if opt.backoff > 0 {
+		s.background.first = opt.backoff
+	}
+	s.files = &storeFiles{FS: opt.fs, trap: s.trap, background: s.background, quit: s.quit}
 	s.upkeep <- struct{}{}
 	return s
 }
@@ -46,6 +51,8 @@ func openStore(ctx context.Context, opt storeOptions) (*store, error) {
 	if err := s.trap.guard(ctx, func() error { return s.prepare(ctx) }); err != nil {
 		return nil, errors.Join(err, s.closeFiles(ctx))
 	}
+	s.measureSpace()
+	s.files.phase.Store(phaseOpen)
 	go s.commitLoop()
 	go s.housekeep()
 	return s, nil
@@ -87,7 +94,7 @@ func (s *store) pebbleOptions() *pebble.Options {
 		memtable = 16 << 20
 	}
 	o := &pebble.Options{
-		FS:                 s.opt.fs,
+		FS:                 s.files,
 		Lock:               s.lock,
 		CacheSize:          cache,
 		FormatMajorVersion: pebble.FormatValueSeparation,
@@ -102,6 +109,7 @@ func (s *store) pebbleOptions() *pebble.Options {
 			},
 		},
 	}
+	s.background.listen(o.EventListener)
 	// New streams are looked up as often as old ones; the filters answer for
 	// them without reading a block.
 	for i := range o.Levels {
@@ -206,6 +214,7 @@ func (s *store) closeFiles(ctx context.Context) error {
 	if s.trap.holds() {
 		return failed
 	}
+	s.files.phase.Store(phaseClosing)
 	err := s.trap.guard(ctx, func() error {
 		err := s.db.Close()
 		if s.end != nil {

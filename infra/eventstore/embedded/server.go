@@ -44,6 +44,9 @@ type Config struct {
 	// DiskReserve is the free space in bytes below which appends are refused,
 	// so that the log never meets a full disk; 0 is 64 MiB, negative is none.
 	DiskReserve int64
+	// MaxBytes is the size of the store's files from which on appends are
+	// refused; 0 is no limit.
+	MaxBytes int64
 	// Network opens the store to other programs; nil keeps it closed.
 	Network *NetworkConfig
 }
@@ -71,7 +74,7 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	opt := storeOptions{dir: cfg.Dir, logger: cfg.Logger, clock: cfg.Clock, cache: cfg.CacheBytes, reserve: defaultReserve}
+	opt := storeOptions{dir: cfg.Dir, logger: cfg.Logger, clock: cfg.Clock, cache: cfg.CacheBytes, reserve: defaultReserve, limit: uint64(max(cfg.MaxBytes, 0))}
 	switch {
 	case cfg.DiskReserve > 0:
 		opt.reserve = uint64(cfg.DiskReserve)

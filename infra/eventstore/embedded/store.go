@@ -33,7 +33,7 @@ var (
 	errStreamDeleted = errors.New("stream deleted")
 	errStopping      = errors.New("the event store is stopping")
 	errFailed        = errors.New("the event store has failed and takes no more writes")
-	errDiskFull      = errors.New("the disk is almost full")
+	errNoRoom        = errors.New("there is no room for more events")
 )
 
 // storeOptions are what a store needs to know of its surroundings.
@@ -46,8 +46,11 @@ type storeOptions struct {
 	// memtable is how many bytes are collected in memory before they are
 	// written to a table; 0 is the default.
 	memtable uint64
-	// reserve is the free disk space below which appends are refused.
-	reserve uint64
+	// backoff is the wait after Pebble has failed to write a table; 0 is the default.
+	backoff time.Duration
+	// reserve is the free disk space below which appends are refused, and limit
+	// the size of the store from which on they are; 0 is none.
+	reserve, limit uint64
 }
 
 // store is the log on disk.
@@ -70,7 +73,10 @@ type store struct {
 	// scavenging take turns.
 	upkeep chan struct{}
 
-	end *logEnd
+	files      *storeFiles
+	background *background
+	space      *space
+	end        *logEnd
 
 	// committed is the position of the last event that is safe on disk.
 	// Readers never look behind it.
@@ -82,7 +88,6 @@ type store struct {
 	lastCreated int64
 	recent      *recentIDs
 	removed     ledger
-	space       diskSpace
 }
 
 // readHead reads a stream's head; a stream never heard of has an empty one.

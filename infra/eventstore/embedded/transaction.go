@@ -100,8 +100,8 @@ func (tx *transaction) apply(r *appendRequest) (res appendResult, again bool) {
 	case verdictRepeat:
 		return appendResult{current: at.revision, position: at.position}, false
 	}
-	if tx.s.space.tooLow(tx.s.opt.clock()) && r.kind == requestAppend {
-		return appendResult{err: errDiskFull}, false
+	if err := tx.s.refusal(r); err != nil {
+		return appendResult{err: err}, false
 	}
 	return tx.write(r, h), false
 }
