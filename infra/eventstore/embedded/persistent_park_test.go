@@ -7,7 +7,6 @@ import (
 	"math"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -203,9 +202,9 @@ func (d *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 // TestParkWaitsForTheDisk: failures.md, a full disk: nothing is lost, and it
 // goes on when there is room.
 func TestParkWaitsForTheDisk(t *testing.T) {
-	disk, clock := &smallDisk{FS: vfs.Default}, newTestClock(time.Now())
+	disk := &smallDisk{FS: vfs.Default}
 	disk.free.Store(1 << 30)
-	st := newTestStore(t, storeOptions{dir: t.TempDir(), fs: disk, clock: clock.now, reserve: 1 << 20})
+	st := newTestStore(t, storeOptions{dir: t.TempDir(), fs: disk, reserve: 1 << 20})
 	s, err := serveStore(context.Background(), st, Config{Socket: socketPath(t), Logger: discard()})
 	if err != nil {
 		t.Fatal(err)
@@ -217,20 +216,20 @@ func TestParkWaitsForTheDisk(t *testing.T) {
 	c := r.consume("s", 5)
 	e := c.want("s/0 s/1")
 	disk.free.Store(0)
-	clock.add(2 * diskSpaceInterval) // it is asked for once in a while
+	st.measureSpace() // it is asked for once in a while
 	c.nack(esdb.NackActionPark, e[0])
 	c.ack(e[1])
 	r.await("s", "that both are answered", func(i *esdb.PersistentSubscriptionInfo) bool {
 		return i.Stats.TotalInFlightMessages == 0 && i.Stats.OutstandingMessagesCount == 1
 	})
-	if err := st.appendOwn(context.Background(), "s", proposed{id: uuid.New(), kind: "made", contentType: contentJSON}); !errors.Is(err, errDiskFull) {
+	if err := st.appendOwn(context.Background(), "s", proposed{id: uuid.New(), kind: "made", contentType: contentJSON}); !errors.Is(err, errNoRoom) {
 		t.Fatal("the disk is not full", err)
 	}
 	if i := r.info("s"); i.Stats.LastCheckpointedEventRevision != nil || i.Stats.ParkedMessagesCount != 0 {
 		t.Fatalf("%+v", i.Stats)
 	}
 	disk.free.Store(1 << 30)
-	clock.add(2 * diskSpaceInterval)
+	st.measureSpace()
 	r.awaitParked("s", 1)
 	r.awaitCheckpoint("s", 1)
 }
