@@ -50,8 +50,7 @@ test-tools: ## run the tests of the tools in tools/
 
 .PHONY: test-conformance
 test-conformance: ## hold the embedded event store against the clients that are published for its protocol
-	go test -count=1 -timeout 15m ./test/conformance
-	go test -count=1 -v -timeout 15m -tags conformance -run 'TestGoClientSuite|TestNPMClients' ./test/conformance
+	go test -count=1 -v -timeout 15m -tags conformance ./test/conformance
 
 ifneq ($(wildcard test/chaos/*.go),)
 .PHONY: test-chaos

@@ -48,6 +48,7 @@ func openNode(t *testing.T) *node {
 	if n.config, err = esdb.ParseConnectionString(text); err != nil {
 		t.Fatal("the connection string can't be parsed") // it holds a password
 	}
+	n.config.Logger = esdb.NoopLogging()
 	if n.client, err = esdb.NewClient(n.config); err != nil {
 		t.Fatal(err)
 	}
