@@ -367,6 +367,9 @@ func TestBatchAccess(t *testing.T) {
 		}
 	}
 	b := openBatches(t, streams.NewStreamsClient(dial(t, s, ca, 1)), withBasic("admin:wrong"))
+	if err := b.Send(batchOf("s", 1, nil)); err != nil {
+		t.Fatal("answered before it was asked:", err)
+	}
 	if _, err := b.Recv(); status.Code(err) != codes.Unauthenticated {
 		t.Error(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -71,8 +72,8 @@ func (f *front) guardUnary(ctx context.Context, req any, info *grpc.UnaryServerI
 func (f *front) guardStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
 	ctx, err := f.admit(stream.Context(), streamTrailer(stream), info.FullMethod)
 	if err != nil {
-		if info.IsClientStream && !info.IsServerStream && !f.server.isStopping() {
-			drain(stream)
+		if info.IsClientStream {
+			f.drain(stream, info.IsServerStream)
 		}
 		return err
 	}
@@ -89,10 +90,26 @@ type admitted struct {
 // Context tells who makes the call, too.
 func (a *admitted) Context() context.Context { return a.ctx }
 
-// drain reads a request to its end. A client that is answered while it still
-// sends sees its own send fail and never the answer.
-func drain(stream grpc.ServerStream) {
-	for stream.RecvMsg(&emptypb.Empty{}) == nil {
+// drainTime bounds how long a client may take to send what is refused anyway.
+const drainTime = 10 * time.Second
+
+// drain reads a refused request before the answer is given: a client that is
+// answered while it still sends sees its own send fail and never the answer. It
+// reads to the end, or where messages go both ways the first one alone, since
+// behind that a client may wait for an answer.
+func (f *front) drain(stream grpc.ServerStream, first bool) {
+	drained := make(chan struct{})
+	go func() { // ends with the call, if not before
+		defer close(drained)
+		for stream.RecvMsg(&emptypb.Empty{}) == nil && !first {
+		}
+	}()
+	late := time.NewTimer(drainTime)
+	defer late.Stop()
+	select {
+	case <-drained:
+	case <-late.C:
+	case <-f.server.stopping:
 	}
 }
 

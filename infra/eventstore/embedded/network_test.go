@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/persistent"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
@@ -98,7 +99,7 @@ func appendAs(ctx context.Context, c streams.StreamsClient, stream string) (meta
 	}
 	for _, m := range []*streams.AppendReq{optionsMessage(stream, nil), proposedMessage(nil)} {
 		if err := a.Send(m); err != nil {
-			break
+			return nil, fmt.Errorf("answered early: %w", err)
 		}
 	}
 	_, err = a.CloseAndRecv()
@@ -220,6 +221,31 @@ func TestNetworkSettings(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// eventstore.md, Server contract: "Drain the request stream to its end before
+// answering, errors too". A refusal at the door is no exception: a client whose
+// send fails never learns why.
+func TestRefusalsAreNotEarly(t *testing.T) {
+	s, ca := serveNetwork(t, 1)
+	conn := dial(t, s, ca, 0)
+	wrong := withBasic("admin:wrong")
+	for range 20 {
+		if _, err := appendAs(wrong, streams.NewStreamsClient(conn), "s"); status.Code(err) != codes.Unauthenticated {
+			t.Fatal(err)
+		}
+		r, err := persistent.NewPersistentSubscriptionsClient(conn).Read(wrong)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond) // the refusal would be here by now
+		if err := r.Send(readOptions("s", 5, nil)); err != nil {
+			t.Fatal("answered before it was asked:", err)
+		}
+		if _, err := r.Recv(); status.Code(err) != codes.Unauthenticated {
+			t.Fatal(err)
+		}
 	}
 }
 
