@@ -170,6 +170,11 @@ func (rt *Runtime) onName(ctx context.Context, cmd Command, n Name, decide decid
 // appendTo is Execute for a name's stream, which has no aggregate id and to
 // which one command may append twice (reserve, and release on a refusal).
 func (rt *Runtime) appendTo(ctx context.Context, cmd Command, stream StreamID, decide decideName) error {
+	unlock, err := rt.locks.lock(ctx, stream.String())
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	for attempt := range maxAttempts {
 		if attempt > 0 {
 			if err := jitter(ctx, attempt); err != nil {

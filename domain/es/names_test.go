@@ -41,6 +41,14 @@ func TestNames(t *testing.T) {
 			t.Errorf("held by %v, %v, %v", got, ok, err)
 		}
 	})
+	t.Run("GEN-04_a_rush_of_one_holder_for_its_name_is_no_conflict", func(t *testing.T) {
+		n, holder := fresh()
+		var wg sync.WaitGroup
+		for range 32 {
+			wg.Go(func() { free(t, n, holder) })
+		}
+		wg.Wait()
+	})
 	t.Run("ALG-01_taken_then_released", func(t *testing.T) {
 		n, holder := fresh()
 		_, other := fresh()
