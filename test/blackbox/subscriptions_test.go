@@ -200,3 +200,48 @@ func TestAuditTail(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatCanBeWatched follows one publication from every side that there is:
+// each subscription begins with the state and hears of it.
+func TestWhatCanBeWatched(t *testing.T) {
+	w := newWorld(t)
+	w.owner.upload("watched/train.py", script)
+	algorithm, version := w.create(w.fromDirectory(unique("watched"), "watched"))
+	const (
+		algorithms = `subscription($f: AlgorithmEventsFilter!) { algorithmEvents(filter: $f) { kind change { event } algorithm { id } algorithmVersion { id state } } }`
+		operations = `subscription($f: OperationEventsFilter!) { operationEvents(filter: $f) { kind change { event } operation { state } } }`
+		audit      = `subscription($f: AuditFilter!) { auditTail(filter: $f) { kind auditEntry { action } } }`
+	)
+	published := func(v value) bool {
+		return v.str("algorithmVersion.state") == "PUBLISHED" && v.str("algorithm.id") == algorithm
+	}
+	succeeded := func(v value) bool { return v.str("operation.state") == "SUCCEEDED" }
+	recorded := func(v value) bool { return v.str("auditEntry.action") == "publishAlgorithmVersion" }
+	sides := []struct {
+		name, document string
+		filter         vars
+		hears          func(value) bool
+		live           *watch
+	}{
+		{name: "one_algorithm", document: algorithms, filter: vars{"algorithmId": algorithm}, hears: published},
+		{name: "the_algorithms_of_a_project", document: algorithms, filter: vars{"projectId": w.project}, hears: published},
+		{name: "the_algorithms_of_a_tab", document: algorithms, filter: vars{"scope": "PERSONAL"}, hears: published},
+		{name: "the_operations_of_a_thing", document: operations, filter: vars{"subjectId": version}, hears: succeeded},
+		{name: "all_operations", document: operations, filter: vars{"all": true}, hears: succeeded},
+		{name: "the_audit_of_a_thing", document: audit, filter: vars{"subjectId": version}, hears: recorded},
+	}
+	for i := range sides {
+		s := &sides[i]
+		s.live = w.owner.subscribe(s.document, vars{"f": s.filter})
+		if first := s.live.next(); first.str("kind") != "SNAPSHOT" {
+			t.Fatalf("%s begins with %s", s.name, first)
+		}
+	}
+	w.owner.do("publishAlgorithmVersion", vars{"id": version, "visibility": "GROUP"})
+	for _, s := range sides {
+		t.Run("LIV-01_"+s.name, func(t *testing.T) {
+			s.live.t = t
+			s.live.until("the publication", s.hears)
+		})
+	}
+}
