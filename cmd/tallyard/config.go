@@ -32,6 +32,7 @@ type config struct {
 	adminSocket string
 	copyRate    int64 // bytes a second that copies of files read; 0: no limit
 	network     eventStoreNetwork
+	room        eventStoreRoom
 }
 
 // env names a flag's environment variable.
@@ -78,7 +79,7 @@ func devCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "dev",
 		Usage: "run everything on this machine, with people to try it as",
-		Flags: append(commonFlags("127.0.0.1:8080"), eventStoreNetworkFlags()...),
+		Flags: slices.Concat(commonFlags("127.0.0.1:8080"), eventStoreNetworkFlags(), eventStoreRoomFlags()),
 		Action: cliAction(func(c config) config {
 			c.dev, c.roles, c.introspect, c.logFormat = true, allRoles, true, "text"
 			return c
@@ -87,7 +88,7 @@ func devCommand() *cli.Command {
 }
 
 func serveCommand() *cli.Command {
-	flags := append(slices.Concat(commonFlags("127.0.0.1:8080"), storeFlags(), eventStoreNetworkFlags()),
+	flags := append(slices.Concat(commonFlags("127.0.0.1:8080"), storeFlags(), eventStoreNetworkFlags(), eventStoreRoomFlags()),
 		&cli.StringSliceFlag{Name: "roles", Value: allRoles, Sources: env("roles"), Usage: "what this process does: api, projector, worker"},
 		&cli.StringSliceFlag{Name: "origins", Sources: env("origins"), Usage: "foreign origins that browsers may call from"},
 		&cli.BoolFlag{Name: "introspection", Sources: env("introspection"), Usage: "let clients ask for the schema"},
@@ -113,6 +114,7 @@ func configOf(cmd *cli.Command) config {
 		shutdown: cmd.Duration("shutdown-timeout"), originsKept: cmd.Duration("keep-addresses"), adminSocket: cmd.String("admin-socket"),
 		copyRate: cmd.Int64("copy-rate"),
 		network:  eventStoreNetworkOf(cmd),
+		room:     eventStoreRoomOf(cmd),
 	}
 }
 
@@ -139,7 +141,7 @@ func (c *config) check() error {
 	if c.copyRate != 0 && c.copyRate < files.MinCopyRate {
 		return fmt.Errorf("--copy-rate %d: give 0 for no limit, or at least %d bytes a second", c.copyRate, files.MinCopyRate)
 	}
-	if err := c.network.check(c.eventStore != ""); err != nil {
+	if err := errors.Join(c.network.check(c.eventStore != ""), c.room.check(c.eventStore != "")); err != nil {
 		return err
 	}
 	if c.logFormat != "json" && c.logFormat != "text" {

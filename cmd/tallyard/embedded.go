@@ -48,6 +48,7 @@ func startStores(ctx context.Context, c config, logger *slog.Logger) (*stores, e
 			socket := filepath.Join(s.sockets, "events.sock")
 			s.server, err = embedded.Open(ctx, embedded.Config{
 				Dir: filepath.Join(c.dataDir, "events"), Socket: socket, Logger: logger, Network: network,
+				MaxBytes: c.room.maxBytes, ScavengeEvery: c.room.scavengeEvery,
 			})
 			s.eventStore = "unix:" + socket
 			return err

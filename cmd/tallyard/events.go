@@ -22,6 +22,7 @@ func eventsCommand() *cli.Command {
 			eventsBackupCommand(),
 			eventsRestoreCommand(),
 			eventsVerifyCommand(),
+			eventsScavengeCommand(),
 			eventsStatsCommand(),
 			eventsCopyCommand(),
 			eventsUserCommand(),

@@ -21,6 +21,7 @@ func (a eventsAdmin) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /backup", a.backup)
 	mux.HandleFunc("POST /verify", a.verify)
+	mux.HandleFunc("POST /scavenge", a.scavenge)
 	mux.HandleFunc("GET /stats", a.stats)
 	return mux
 }

@@ -79,7 +79,7 @@ func (p *parts) readyz(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		plain(w, http.StatusServiceUnavailable, "not ready: "+err.Error())
 	default:
-		plain(w, http.StatusOK, "ready")
+		plain(w, http.StatusOK, readyText(p.events))
 	}
 }
 

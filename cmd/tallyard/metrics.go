@@ -13,6 +13,9 @@ import (
 func (p *parts) metrics() http.Handler {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collector{p})
+	if p.events != nil {
+		reg.MustRegister(roomCollector{p.events})
+	}
 	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
 }
 

@@ -31,6 +31,7 @@ import (
 	"tallyard/graph/transport"
 	transportfiles "tallyard/graph/transport/files"
 	"tallyard/infra/eventstore"
+	"tallyard/infra/eventstore/embedded"
 	"tallyard/infra/files"
 	"tallyard/infra/keys"
 	"tallyard/infra/postgres"
@@ -67,11 +68,12 @@ type parts struct {
 	worker     *operations.Worker
 	services   []lifecycle.Service // in the order in which they start
 	origins    origins
+	events     *embedded.Server // nil: another event store
 }
 
 // build wires everything on stores that are up.
 func build(ctx context.Context, c config, s *stores, logger *slog.Logger) (p *parts, err error) {
-	p = &parts{config: c, logger: logger}
+	p = &parts{config: c, logger: logger, events: s.server}
 	if p.log, err = eventstore.Open(ctx, eventstore.Config{Address: s.eventStore, Logger: logger}); err != nil {
 		return p, fmt.Errorf("event store: %w", err)
 	}

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -48,12 +49,18 @@ func (s *store) permits(ctx context.Context, who principal, name string, want ac
 
 // lastBody reads the body of a stream's last event; nil if there is none to see.
 func (s *store) lastBody(ctx context.Context, stream string) ([]byte, error) {
-	h, err := s.durableHead(ctx, stream)
-	if err != nil || h.missing() || h.tombstoned {
-		return nil, err
+	for range 10 {
+		h, err := s.durableHead(ctx, stream)
+		if err != nil || h.missing() || h.tombstoned {
+			return nil, err
+		}
+		e, ok, err := s.eventAt(stream, h.last, h.lastPosition)
+		if err != nil || ok {
+			return e.data, err
+		}
+		// There is a newer one by now, or none.
 	}
-	e, err := s.eventAt(h.lastPosition)
-	return e.data, err
+	return nil, fmt.Errorf("the last event of %s is never the last one", stream)
 }
 
 // accessDenied is the answer to who may not do what a call asks.

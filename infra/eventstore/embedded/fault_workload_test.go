@@ -77,7 +77,7 @@ func (w *workload) write(s *store, round int) error {
 	for i := range 2 {
 		all.Go(func() { errs <- w.owner(ctx, s, round, i) })
 	}
-	all.Go(func() { errs <- w.files1(ctx, s) })
+	all.Go(func() { errs <- w.upkeep(ctx, s) })
 	all.Wait()
 	close(errs)
 	var out error
@@ -146,18 +146,22 @@ func (w *workload) owner(ctx context.Context, s *store, round, n int) error {
 	return nil
 }
 
-// files1 makes Pebble do what it would do by itself in a longer run.
-func (w *workload) files1(ctx context.Context, s *store) error {
+// upkeep makes Pebble do what it would do by itself in a longer run, and
+// scavenges.
+func (w *workload) upkeep(ctx context.Context, s *store) error {
 	for range 2 {
 		if err := s.trap.guard(ctx, s.db.Flush); err != nil {
-			return nilIfFailed(s, err)
+			return unlessFailed(s, err)
+		}
+		if _, err := s.scavenge(ctx, nil); err != nil {
+			return unlessFailed(s, err)
 		}
 	}
-	return nilIfFailed(s, s.trap.guard(ctx, func() error { return s.db.Compact(ctx, []byte{0}, []byte{0xff}, false) }))
+	return unlessFailed(s, s.trap.guard(ctx, func() error { return s.db.Compact(ctx, []byte{0}, []byte{0xff}, false) }))
 }
 
-// nilIfFailed drops the errors of Pebble's own calls, which a failed store gives.
-func nilIfFailed(s *store, err error) error {
+// unlessFailed replaces the errors of Pebble's own calls, which a failed store gives.
+func unlessFailed(s *store, err error) error {
 	if s.failure() != nil {
 		return errFailed
 	}

@@ -23,10 +23,10 @@ const fullRetry = 100 * time.Millisecond
 // sync that failed nobody knows what is on the disk.
 //
 // Some errors make Pebble panic in a place where the panic can't be caught and
-// the process ends: those of the write-ahead log while the store is open, and
-// while it is opened those behind the first flush, when it closes its cache of
-// tables under a compaction. So they never come back to it: the store fails,
-// and the goroutine is held, as with Fatalf.
+// the process ends: those of syncing the directory, those of the write-ahead log
+// while the store is open, and while it is opened those behind the first flush,
+// when it closes its cache of tables under a compaction. So they never come back
+// to it: the store fails, and the goroutine is held, as with Fatalf.
 type storeFiles struct {
 	vfs.FS
 	trap       *fatalTrap
@@ -46,7 +46,7 @@ type storeFiles struct {
 const (
 	phaseOpening int32 = iota // nothing waits for room
 	phaseOpen
-	phaseClosing // as when opening, and every error comes back
+	phaseClosing // nothing waits for room any more
 )
 
 // Unwrap is how Pebble looks for the disk below.
@@ -147,7 +147,7 @@ func (f *storeFiles) beforeMarker(name string) error {
 	if !strings.HasPrefix(f.PathBase(name), markerPrefix) {
 		return nil
 	}
-	return f.fatal(logSuffix, syncDir(f.FS, f.PathDir(name)))
+	return f.fatal(directory, syncDir(f.FS, f.PathDir(name)))
 }
 
 // List implements vfs.FS.
@@ -159,10 +159,16 @@ func (f *storeFiles) List(dir string) ([]string, error) {
 // OpenDir implements vfs.FS.
 func (f *storeFiles) OpenDir(name string) (vfs.File, error) {
 	dir, err := f.FS.OpenDir(name)
-	return f.wrap(logSuffix, dir, err) // a new write-ahead log needs its directory synced
+	if err != nil {
+		return nil, err
+	}
+	return f.wrap(directory, dir, nil)
 }
 
 const (
+	// directory stands for the name of the directory. New write-ahead logs and
+	// markers need it synced, and Pebble panics where that fails.
+	directory   = "the directory"
 	logSuffix   = ".log"
 	tableSuffix = ".sst"
 	// markerPrefix begins the names of the empty files by which Pebble tells
@@ -175,16 +181,16 @@ func (f *storeFiles) fatal(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	switch f.phase.Load() {
-	case phaseOpening:
-		if !f.flushed.Load() || strings.HasSuffix(name, tableSuffix) {
-			return err
-		}
-	case phaseOpen:
-		if !strings.HasSuffix(name, logSuffix) {
-			return err
-		}
-	default:
+	var fatal bool
+	switch phase := f.phase.Load(); {
+	case name == directory:
+		fatal = true
+	case phase == phaseOpening:
+		fatal = f.flushed.Load() && !strings.HasSuffix(name, tableSuffix)
+	case phase == phaseOpen:
+		fatal = strings.HasSuffix(name, logSuffix)
+	}
+	if !fatal {
 		return err
 	}
 	f.trap.hold(fmt.Errorf("write the event store's files: %w", err))

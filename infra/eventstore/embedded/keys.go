@@ -85,6 +85,9 @@ func markKey(stream string) []byte {
 // storeKey is the key of the store's description.
 func storeKey() []byte { return []byte{keyStore} }
 
+// scavengeKey is the key of how far scavenging is.
+func scavengeKey() []byte { return []byte{keyStore, 's'} }
+
 // ledgerKey is the key of the ledger of what was removed.
 func ledgerKey() []byte { return []byte{keyStore, 'r'} }
 

@@ -27,6 +27,5 @@ func (s *store) resolve(link *event) (target event, ok bool, err error) {
 	if err != nil || !ok || position > s.committed.Load() {
 		return event{}, false, err
 	}
-	target, err = s.eventAt(position)
-	return target, err == nil, err
+	return s.eventAt(stream, revision, position)
 }

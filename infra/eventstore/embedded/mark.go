@@ -58,25 +58,84 @@ func decodeLedger(b []byte) (ledger, error) {
 
 // sealNumbers encodes numbers behind a checksum.
 func sealNumbers(numbers ...uint64) []byte {
-	b := make([]byte, 4, 32)
-	b = append(b, markVersion)
-	for _, n := range numbers {
-		b = binary.AppendUvarint(b, n)
-	}
-	binary.BigEndian.PutUint32(b, crc32.Checksum(b[4:], castagnoli))
-	return b
+	return sealed(func(b []byte) []byte {
+		for _, n := range numbers {
+			b = binary.AppendUvarint(b, n)
+		}
+		return b
+	})
 }
 
 // openNumbers is the inverse of sealNumbers.
 func openNumbers(b []byte, numbers ...*uint64) bool {
-	if len(b) < 5 || binary.BigEndian.Uint32(b) != crc32.Checksum(b[4:], castagnoli) || b[4] != markVersion {
-		return false
-	}
-	r := recordReader{rest: b[5:]}
+	r, ok := unsealed(b)
 	for _, n := range numbers {
 		*n = r.uvarint()
 	}
-	return !r.bad && len(r.rest) == 0
+	return ok && !r.bad && len(r.rest) == 0
+}
+
+// sealed puts a checksum and a version before what fill appends.
+func sealed(fill func([]byte) []byte) []byte {
+	b := fill(append(make([]byte, 4, 32), markVersion))
+	binary.BigEndian.PutUint32(b, crc32.Checksum(b[4:], castagnoli))
+	return b
+}
+
+// unsealed is the inverse of sealed.
+func unsealed(b []byte) (recordReader, bool) {
+	if len(b) < 5 || binary.BigEndian.Uint32(b) != crc32.Checksum(b[4:], castagnoli) || b[4] != markVersion {
+		return recordReader{}, false
+	}
+	return recordReader{rest: b[5:]}, true
+}
+
+// scavengeState is how far scavenging is, kept so that it goes on there after
+// the store was closed, and so that the time between two runs is kept, too.
+type scavengeState struct {
+	finished int64  // when the last run ended, in ticks
+	running  bool   // a run was begun and not ended
+	after    string // the last stream, in the order of keys, that this run is done with
+	streams  uint64 // looked at by this run
+	base     ledger // when it began
+}
+
+func encodeScavengeState(s *scavengeState) []byte {
+	running := uint64(0)
+	if s.running {
+		running = 1
+	}
+	return sealed(func(b []byte) []byte {
+		for _, n := range []uint64{uint64(s.finished), running, s.streams, s.base.events, s.base.bytes} {
+			b = binary.AppendUvarint(b, n)
+		}
+		return appendText(b, s.after)
+	})
+}
+
+// decodeScavengeState reads the state. One that is damaged is taken to be none:
+// a run that begins anew does no harm.
+func decodeScavengeState(b []byte) scavengeState {
+	r, ok := unsealed(b)
+	if !ok {
+		return scavengeState{}
+	}
+	s := scavengeState{finished: int64(r.uvarint()), running: r.uvarint() == 1, streams: r.uvarint()}
+	s.base = ledger{events: r.uvarint(), bytes: r.uvarint()}
+	s.after = string(r.bytes())
+	if r.bad {
+		return scavengeState{}
+	}
+	return s
+}
+
+// readScavengeState reads how far scavenging is.
+func readScavengeState(db pebble.Reader) (s scavengeState, err error) {
+	_, err = lookUp(db, scavengeKey(), func(v []byte) error {
+		s = decodeScavengeState(v)
+		return nil
+	})
+	return s, err
 }
 
 // readMark reads a stream's mark; a stream of which nothing was removed has an empty one.

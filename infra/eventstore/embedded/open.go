@@ -54,7 +54,7 @@ func openStore(ctx context.Context, opt storeOptions) (*store, error) {
 	s.measureSpace()
 	s.files.phase.Store(phaseOpen)
 	go s.commitLoop()
-	go s.housekeep()
+	go s.keep()
 	return s, nil
 }
 

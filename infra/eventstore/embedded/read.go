@@ -129,9 +129,21 @@ func (s *store) readStream(ctx context.Context, stream string, h *head, from int
 		if err != nil || len(v) != 8 {
 			return page{}, 0, errors.Join(errBadIndex, err)
 		}
-		e, err := s.eventAt(binary.BigEndian.Uint64(v))
+		_, revision, err := parseIndexKey(it.Key())
+		if err != nil {
+			return page{}, 0, errBadIndex
+		}
+		e, ok, err := s.eventAt(stream, revision, binary.BigEndian.Uint64(v))
 		if err != nil {
 			return page{}, 0, err
+		}
+		if !ok {
+			// It is out of sight by now, and so is all before it.
+			if backward {
+				return p, next, nil
+			}
+			p.events, size = p.events[:0], 0
+			continue
 		}
 		size += e.sizeHint()
 		p.events = append(p.events, e)
@@ -170,8 +182,8 @@ func (s *store) visible(ctx context.Context, stream string, h *head) (first, las
 			return false
 		}
 		var e event
-		e, err = s.eventAt(position)
-		return err == nil && e.created >= oldest
+		e, ok, err = s.eventAt(stream, first+int64(i), position)
+		return ok && e.created >= oldest
 	})
 	return first + int64(at), last, errors.Join(err, ctx.Err())
 }

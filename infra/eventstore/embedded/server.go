@@ -24,6 +24,9 @@ const (
 	stopGrace = 800 * time.Millisecond
 	// defaultReserve is the free disk space below which appends are refused.
 	defaultReserve = 64 << 20
+	// MinMaxBytes is the least limit that makes sense: the write-ahead log alone
+	// takes some 100 MB.
+	MinMaxBytes = 256 << 20
 )
 
 // Config tells where an embedded event store lives.
@@ -45,8 +48,10 @@ type Config struct {
 	// so that the log never meets a full disk; 0 is 64 MiB, negative is none.
 	DiskReserve int64
 	// MaxBytes is the size of the store's files from which on appends are
-	// refused; 0 is no limit.
+	// refused, at least MinMaxBytes; 0 is no limit.
 	MaxBytes int64
+	// ScavengeEvery is the time between two scavenges; 0 is never.
+	ScavengeEvery time.Duration
 	// Network opens the store to other programs; nil keeps it closed.
 	Network *NetworkConfig
 }
@@ -74,7 +79,7 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	opt := storeOptions{dir: cfg.Dir, logger: cfg.Logger, clock: cfg.Clock, cache: cfg.CacheBytes, reserve: defaultReserve, limit: uint64(max(cfg.MaxBytes, 0))}
+	opt := storeOptions{dir: cfg.Dir, logger: cfg.Logger, clock: cfg.Clock, cache: cfg.CacheBytes, reserve: defaultReserve, limit: uint64(max(cfg.MaxBytes, 0)), scavengeEvery: cfg.ScavengeEvery}
 	switch {
 	case cfg.DiskReserve > 0:
 		opt.reserve = uint64(cfg.DiskReserve)

@@ -138,11 +138,18 @@ func (s *store) measureSpace() {
 	if s.failure() != nil {
 		return
 	}
-	before, after := s.space.measure(s.db.Metrics().DiskSpaceUsage(), s.files.waiting.Load() > 0)
+	before, after := s.space.measure(s.diskUsage(), s.files.waiting.Load() > 0)
 	switch {
 	case after.Level > before.Level:
 		s.logger.Warn("the event store has little room", "what", after.Text, "level", after.Level.String(), "used", after.Used, "limit", after.Limit, "free", after.Free)
 	case after.Level < before.Level:
 		s.logger.Info("the event store has more room", "level", after.Level.String(), "used", after.Used, "limit", after.Limit, "free", after.Free)
 	}
+}
+
+// diskUsage is how many bytes the store's files have.
+func (s *store) diskUsage() uint64 {
+	m := s.db.Metrics()
+	// Pebble counts the write-ahead log that it writes to by its size when it was begun.
+	return m.DiskSpaceUsage() + m.WAL.Size - min(m.WAL.Size, m.WAL.PhysicalSize)
 }

@@ -51,6 +51,8 @@ type storeOptions struct {
 	// reserve is the free disk space below which appends are refused, and limit
 	// the size of the store from which on they are; 0 is none.
 	reserve, limit uint64
+	// scavengeEvery is the time between two scavenges; 0 is never.
+	scavengeEvery time.Duration
 }
 
 // store is the log on disk.
@@ -67,7 +69,7 @@ type store struct {
 	quit     chan struct{}
 	quitOnce sync.Once
 	done     chan struct{} // closed when the commit goroutine has ended
-	kept     chan struct{} // closed when the housekeeping goroutine has ended
+	kept     chan struct{} // closed when the store does nothing by itself any more
 
 	// upkeep holds a token while nobody works on the whole store: verifying and
 	// scavenging take turns.
@@ -153,8 +155,19 @@ func (s *store) positionAt(stream string, revision int64) (position uint64, ok b
 	return position, err == nil, err
 }
 
-// eventAt reads the event at a position.
-func (s *store) eventAt(position uint64) (event, error) { return recordedAt(s.db, position) }
+// eventAt reads an event of a stream, whose index says that it lies at
+// position. ok is false if scavenging has removed it since the index was read.
+func (s *store) eventAt(stream string, revision int64, position uint64) (e event, ok bool, err error) {
+	e, err = recordedAt(s.db, position)
+	if !errors.Is(err, pebble.ErrNotFound) {
+		return e, err == nil, err
+	}
+	m, merr := readMark(s.db, stream)
+	if merr == nil && revision < m.before {
+		return event{}, false, nil
+	}
+	return event{}, false, errors.Join(err, merr)
+}
 
 // recordedAt reads the event at a position; where there is none, the error is
 // pebble.ErrNotFound.

@@ -140,8 +140,8 @@ func (s *store) holds(h *head, stream string, from int64, ids []uuid.UUID) (at k
 		if err != nil || !ok {
 			return knownEvent{}, false, err
 		}
-		e, err := s.eventAt(position)
-		if err != nil || e.id != id {
+		e, ok, err := s.eventAt(stream, from+int64(i), position)
+		if err != nil || !ok || e.id != id {
 			return knownEvent{}, false, err
 		}
 		at = knownEvent{revision: e.revision, position: position}
@@ -246,7 +246,7 @@ func (tx *transaction) oldMetadata(stream string) ([]byte, error) {
 	if err != nil || meta.dirty || meta.last < 0 {
 		return nil, err
 	}
-	e, err := tx.s.eventAt(meta.lastPosition)
+	e, _, err := tx.s.eventAt(metadataPrefix+stream, meta.last, meta.lastPosition)
 	return e.data, err
 }
 
