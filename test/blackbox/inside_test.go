@@ -45,7 +45,7 @@ var inside = map[string]func(s *stage) (document string, v vars, seen string){
 		return many("auditEntries", "AuditFilter", vars{"platform": true}, `"id"`)
 	},
 	"auditEntries(user, roles)": func(s *stage) (string, vars, string) {
-		return `query($f: AuditFilter) { auditEntries(filter: $f) { nodes { action } } }`, vars{"f": vars{"subjectId": s.ownerID}}, "grantRole"
+		return `query($f: AuditFilter) { auditEntries(first: 100, filter: $f) { nodes { action } } }`, vars{"f": vars{"subjectId": s.ownerID}}, "grantRole"
 	},
 }
 
