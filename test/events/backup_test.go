@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"tallyard/infra/postgres/pgtest"
-	"tallyard/test/program"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -70,19 +69,7 @@ func TestE11RestoreOfAnOlderBackup(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 
-	refused, err := program.Start(w.path, "dev", "--addr", "127.0.0.1:0", "--data-dir", w.at("data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-refused.Exited():
-	case <-time.After(2 * time.Minute):
-		refused.Kill()
-		t.Fatal("it started on read models that have seen more than the store")
-	}
-	if out := refused.Output(); !strings.Contains(out, "another event store") || !strings.Contains(out, "projections rebuild --accept-new-store") {
-		t.Fatalf("refused with %s", out)
-	}
+	w.refused("data")
 	w.run(append([]string{"projections", "rebuild", "--accept-new-store"}, data...)...)
 	p = w.dev("data")
 	if text := eventually(t, p, "early"); strings.Contains(text, `"late"`) {

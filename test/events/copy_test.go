@@ -3,6 +3,7 @@ package events
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -133,8 +134,8 @@ func TestCopyIsKilledAndGoesOn(t *testing.T) {
 	for i := range 20 {
 		before := dirSize(w.at("b"))
 		cmd := exec.Command(w.path, args...)
-		var errors bytes.Buffer
-		cmd.Stderr = &errors
+		var said bytes.Buffer
+		cmd.Stderr = &said
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +144,7 @@ func TestCopyIsKilledAndGoesOn(t *testing.T) {
 		select {
 		case err := <-ended:
 			if err != nil {
-				t.Fatalf("it ended by itself: %v\n%s", err, errors.String())
+				t.Fatalf("it ended by itself: %v\n%s", err, said.String())
 			}
 			finished++
 		case <-time.After(100*time.Millisecond + rand.N(500*time.Millisecond)):
@@ -222,6 +223,53 @@ func TestCopyMovesAProgram(t *testing.T) {
 	w.fails("no copy of the source", "events", "copy", "--from", w.at("old"), "--to", w.at("new"), "--map", "other.map")
 }
 
+// TestCopyUnderReadModels exchanges the store below a program's read models. A
+// copy in which positions moved, since the source had been scavenged, is another
+// store to them: the program refuses it, until it is told to build them anew.
+func TestCopyUnderReadModels(t *testing.T) {
+	w := newWorld(t)
+	p := w.dev("data")
+	create(t, p, "early")
+	eventually(t, p, "early")
+	w.stop(p)
+	spend(t, w.at("data"))
+	if out := w.run("events", "scavenge", "--data-dir", w.at("data")); strings.Contains(out, "removed   0 events") {
+		t.Errorf("%s", out)
+	}
+	p = w.dev("data")
+	create(t, p, "late")
+	want := eventually(t, p, "early", "late")
+	w.stop(p)
+	w.run("events", "copy", "--from", w.at("data"), "--to", w.at("copy"))
+	if err := errors.Join(
+		os.Rename(filepath.Join(w.at("data"), "events"), w.at("aside")),
+		os.Rename(filepath.Join(w.at("copy"), "events"), filepath.Join(w.at("data"), "events")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	w.refused("data")
+	w.run("projections", "rebuild", "--accept-new-store", "--data-dir", w.at("data"))
+	p = w.dev("data")
+	if got := eventually(t, p, "early", "late"); got != want {
+		t.Errorf("on the copy it says\n%s\nand said\n%s", got, want)
+	}
+	create(t, p, "again")
+	eventually(t, p, "again")
+}
+
+// spend writes a stream into a stopped data directory and deletes it.
+func spend(t *testing.T, data string) {
+	t.Helper()
+	log, done := openDir(t, data)
+	defer done()
+	if _, err := log.Append(t.Context(), "spent-1", es.NoStream(), es.Raw{ID: uuid.New(), Type: "spent", Data: []byte(`{}`), Metadata: []byte(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Delete(t.Context(), "spent-1", es.Any()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Passwords in addresses are printed nowhere.
 func TestCopyPrintsNoPassword(t *testing.T) {
 	w := newWorld(t)
@@ -233,9 +281,9 @@ func TestCopyPrintsNoPassword(t *testing.T) {
 		"esdb://admin:open/sesame:opensesame@127.0.0.1",
 	} {
 		for _, args := range [][]string{{"--from", address, "--to", w.at("b")}, {"--from", w.at("a"), "--to", address}} {
-			out, errors, err := w.try(append([]string{"events", "copy"}, args...)...)
-			if err == nil || strings.Contains(out+errors, "sesame") {
-				t.Errorf("%v: %v\n%s%s", args, err, out, errors)
+			out, said, err := w.try(append([]string{"events", "copy"}, args...)...)
+			if err == nil || strings.Contains(out+said, "sesame") {
+				t.Errorf("%v: %v\n%s%s", args, err, out, said)
 			}
 		}
 	}

@@ -53,6 +53,25 @@ func (w *world) dev(data string) *program.Program {
 	return p
 }
 
+// refused starts the program on a data directory whose read models have seen
+// another store, and sees that it doesn't, but tells the way out.
+func (w *world) refused(data string) {
+	w.t.Helper()
+	p, err := program.Start(w.path, "dev", "--addr", "127.0.0.1:0", "--data-dir", w.at(data))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	select {
+	case <-p.Exited():
+	case <-time.After(2 * time.Minute):
+		p.Kill()
+		w.t.Fatal("it started on read models that know another store")
+	}
+	if out := p.Output(); !strings.Contains(out, "another event store") || !strings.Contains(out, "projections rebuild --accept-new-store") {
+		w.t.Fatalf("refused with %s", out)
+	}
+}
+
 func (w *world) stop(p *program.Program) {
 	w.t.Helper()
 	if err := p.Stop(); err != nil {

@@ -17,6 +17,7 @@ func (s *soak) chores() []chore {
 		{"write and delete a stream", time.Second, s.waste},
 		{"back the store up", s.time / 20, s.backup},
 		{"verify the store", s.time / 15, s.verify},
+		{"scavenge the store", s.time / 12, s.scavenge},
 	}
 }
 
@@ -35,5 +36,12 @@ func (s *soak) verify(ctx context.Context) error {
 	if err == nil && r.Damaged > 0 {
 		err = fmt.Errorf("the store is damaged: %+v", r.Damage)
 	}
+	return err
+}
+
+// scavenge removes what waste has deleted.
+func (s *soak) scavenge(ctx context.Context) error {
+	out, err := s.server.Scavenge(ctx, nil)
+	s.scavenged.Add(int64(out.Removed)) //nolint:gosec // G115: no store has that many
 	return err
 }

@@ -29,10 +29,12 @@ type soak struct {
 	server *embedded.Server
 	log    *eventstore.Log
 
-	written  atomic.Int64 // events that subscribers get
-	got      atomic.Int64 // by all subscribers together
-	upkeeps  atomic.Int64
-	position atomic.Uint64 // of the last event written
+	written atomic.Int64 // events that subscribers get
+	got     atomic.Int64 // by all subscribers together
+	upkeeps atomic.Int64
+	// scavenged counts the deleted events that scavenges have removed.
+	scavenged atomic.Int64
+	position  atomic.Uint64 // of the last event written
 }
 
 func (s *soak) run(ctx context.Context) error {
@@ -51,7 +53,11 @@ func (s *soak) run(ctx context.Context) error {
 	if err := s.settle(ctx, watchers); err != nil {
 		return err
 	}
-	fmt.Printf("every subscriber got %d events once and in order; %d rounds of upkeep\n", s.written.Load(), s.upkeeps.Load())
+	fmt.Printf("every subscriber got %d events once and in order; %d rounds of upkeep; %d deleted events scavenged\n",
+		s.written.Load(), s.upkeeps.Load(), s.scavenged.Load())
+	if s.scavenged.Load() == 0 {
+		return errors.New("nothing was scavenged")
+	}
 	return compare(early, late)
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/google/uuid"
@@ -15,6 +17,11 @@ const (
 	maxGroup = 512
 	// maxGroupBytes ends a group early, so that its batch stays well below a memtable.
 	maxGroupBytes = 4 << 20
+	// gatherTime is how long a group that isn't alone waits at most for those that
+	// are on their way; gatherTurns is how often it lets the others run in vain
+	// before it takes that nobody is.
+	gatherTime  = 2 * time.Millisecond
+	gatherTurns = 4
 )
 
 // requestKind tells what an appendRequest does to its stream.
@@ -122,10 +129,14 @@ func (s *store) commitLoop() {
 		}
 	}()
 	group := make([]*appendRequest, 0, maxGroup)
+	crowded := false // the last group served several
 	for {
 		select {
 		case r := <-s.queue:
-			group = s.collect(append(group[:0], r))
+			if group = s.collect(append(group[:0], r)); crowded || len(group) > 1 {
+				group = s.gather(group)
+			}
+			crowded = len(group) > 1
 		case f := <-s.tasks:
 			f()
 			continue
@@ -153,6 +164,25 @@ func (s *store) collect(group []*appendRequest) []*appendRequest {
 			size += r.size
 		default:
 			return group
+		}
+	}
+	return group
+}
+
+// gather adds the requests that arrive while the others are let run. Many
+// writers on few processors come one by one, between two syncs that take as long
+// as the work for a handful of them; a sync for each handful costs more
+// processor time than its appends. Where nobody is on the way it comes back at
+// once, and a lone writer never gets here.
+func (s *store) gather(group []*appendRequest) []*appendRequest {
+	began := time.Now()
+	for vain := 0; vain < gatherTurns && len(group) < maxGroup && time.Since(began) < gatherTime; {
+		had := len(group)
+		runtime.Gosched()
+		if group = s.collect(group); len(group) > had {
+			vain = 0
+		} else {
+			vain++
 		}
 	}
 	return group

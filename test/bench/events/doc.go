@@ -5,5 +5,6 @@
 //
 // Everything runs on this machine in one go, in rounds that take turns, and what
 // counts are the ratios: make bench BENCH=P1 PKG=./test/bench/events. How long
-// the log gets for BENCH=Growth says EVENTS, one or more numbers with commas.
+// the log gets for BENCH=Growth says EVENTS, one or more numbers with commas;
+// EVENTS_PER_STREAM how many of them a stream has.
 package events

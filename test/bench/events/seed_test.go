@@ -1,11 +1,14 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
 	mathrand "math/rand/v2"
+	"os"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -16,12 +19,19 @@ import (
 
 const (
 	eventType = "bench.made.v1"
-	// perStream is how many events a seeded stream has, as the product's
-	// aggregates have some.
-	perStream = 10
 	// seeders is how many streams are appended at once; they share syncs.
 	seeders = 128
 )
+
+// perStream is how many events a seeded stream has, and an append that seeds:
+// EVENTS_PER_STREAM, or a few, as the product's aggregates have.
+var perStream = func() int {
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("EVENTS_PER_STREAM"), "10"))
+	if err != nil || n < 1 || n > 1000 {
+		panic("EVENTS_PER_STREAM: a number from 1 to 1000")
+	}
+	return n
+}()
 
 func seedStream(i int) string {
 	return fmt.Sprintf("bench-7d9c1f6e-3f0a-4a53-9d2e-5b1e0c8f4a21.%08d", i)
