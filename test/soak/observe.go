@@ -26,8 +26,9 @@ const (
 	readings = 200
 	shown    = readings / 10
 	// window is how many readings make one figure: live memory swings by the
-	// size of a memtable.
-	window = 10
+	// size of a memtable and by what the upkeep holds, and a fifth of the time is
+	// longer than either takes to come round again.
+	window = readings / 5
 )
 
 // observe takes readings until the time is over. Those up to a fifth of it and
@@ -44,7 +45,7 @@ func (s *soak) observe(ctx context.Context) (early, late reading, err error) {
 		if i%shown != 0 {
 			continue
 		}
-		r := typical(all[i-window:])
+		r := typical(all[max(0, i-window):])
 		fmt.Printf("%8s  %10d  %12d  %10.1f  %10.1f  %11d\n", r.at.Round(time.Second), s.written.Load(), s.got.Load(), mib(r.heap), mib(r.resident), r.goroutines)
 		if i == readings/5 {
 			early = r
