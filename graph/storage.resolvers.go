@@ -13,6 +13,10 @@ import (
 	"time"
 )
 
+func (r *deleteFileResultResolver) Operation(ctx context.Context, obj *gqlmodel.DeleteFileResult) (*gqlmodel.Operation, error) {
+	return r.Operations.ByID(ctx, obj.OperationID)
+}
+
 func (r *mutationResolver) CreateDirectory(ctx context.Context, input gqlmodel.CreateDirectoryInput) (*gqlmodel.CreateDirectoryPayload, error) {
 	return r.Storage.CreateDirectory(ctx, input)
 }
@@ -21,8 +25,8 @@ func (r *mutationResolver) DeleteFiles(ctx context.Context, input gqlmodel.Delet
 	return r.Storage.DeleteFiles(ctx, input)
 }
 
-func (r *queryResolver) StorageSpaces(ctx context.Context, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.StorageSpaceConnection, error) {
-	return r.Storage.List(ctx, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
+func (r *queryResolver) StorageSpaces(ctx context.Context, filter *gqlmodel.StorageSpaceFilter, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.StorageSpaceConnection, error) {
+	return r.Storage.List(ctx, filter, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
 func (r *queryResolver) StorageSpace(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.StorageSpace, error) {
@@ -49,6 +53,10 @@ func (r *storageSpaceConnectionResolver) TotalCount(ctx context.Context, obj *gq
 	return relay.Count(ctx, obj.Count)
 }
 
+func (r *Resolver) DeleteFileResult() generated.DeleteFileResultResolver {
+	return &deleteFileResultResolver{r}
+}
+
 func (r *Resolver) StorageSpace() generated.StorageSpaceResolver { return &storageSpaceResolver{r} }
 
 func (r *Resolver) StorageSpaceConnection() generated.StorageSpaceConnectionResolver {
@@ -56,6 +64,7 @@ func (r *Resolver) StorageSpaceConnection() generated.StorageSpaceConnectionReso
 }
 
 type (
+	deleteFileResultResolver       struct{ *Resolver }
 	storageSpaceResolver           struct{ *Resolver }
 	storageSpaceConnectionResolver struct{ *Resolver }
 )

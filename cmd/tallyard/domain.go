@@ -13,6 +13,7 @@ import (
 	"tallyard/domain/algorithm"
 	"tallyard/domain/es"
 	"tallyard/domain/flows/artefact"
+	"tallyard/domain/flows/spaces"
 	"tallyard/domain/operation"
 	"tallyard/domain/project"
 	"tallyard/domain/storage"
@@ -65,6 +66,7 @@ type domain struct {
 	operations *operation.Handler
 	algorithms *algorithm.Handler
 	artefacts  *artefact.Flow
+	sharing    *spaces.Flow
 }
 
 func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Master, persons user.PersonKeys, disk *files.Store, logger *slog.Logger) *domain {
@@ -83,8 +85,25 @@ func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Ma
 		Runtime: rt, Access: d.users, Projects: d.projects, Directories: directories{d.spaces, disk}, Models: models{rt},
 	}
 	d.artefacts = &artefact.Flow{Runtime: rt, Algorithms: d.algorithms, Operations: d.operations}
-	d.operations.Subjects = d.artefacts
+	d.sharing = &spaces.Flow{Runtime: rt, Spaces: d.spaces, Operations: d.operations}
+	d.spaces.Operations = d.sharing
+	d.operations.Subjects = subjects(d.artefacts, d.sharing)
 	return d
+}
+
+// subjects are the flows that know what operations are done for.
+func subjects(flows ...interface {
+	operation.Subjects
+	Kinds() []operation.Kind
+},
+) operation.SubjectsByKind {
+	byKind := operation.SubjectsByKind{}
+	for _, f := range flows {
+		for _, k := range f.Kinds() {
+			byKind[k] = f
+		}
+	}
+	return byKind
 }
 
 // bearers are the things that can be given another name: one line each.

@@ -209,6 +209,7 @@ func (p *parts) buildWorker() {
 	}
 	worker := lifecycle.Under(lead, "worker",
 		driver.New(rt, p.domain.artefacts.Process()),
+		driver.New(rt, p.domain.sharing.Process()),
 		driver.New(rt, repair.Process(rt, p.domain.bearers())),
 		p.worker,
 	)

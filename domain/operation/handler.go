@@ -20,6 +20,19 @@ type Subjects interface {
 	Retry(ctx context.Context, cmd es.Command, op State) error
 }
 
+// SubjectsByKind asks whoever knows the things that operations of a kind are
+// done for.
+type SubjectsByKind map[Kind]Subjects
+
+// Retry implements Subjects.
+func (s SubjectsByKind) Retry(ctx context.Context, cmd es.Command, op State) error {
+	knows, ok := s[op.Kind]
+	if !ok {
+		return fmt.Errorf("an operation of kind %q, which nobody knows the subjects of", op.Kind)
+	}
+	return knows.Retry(ctx, cmd, op)
+}
+
 // Handler carries out the commands on operations.
 type Handler struct {
 	Runtime  *es.Runtime

@@ -30,11 +30,13 @@ const (
 	EditAlgorithm Kind = "EDIT_ALGORITHM"
 	// DeleteAlgorithmFiles removes a published artefact.
 	DeleteAlgorithmFiles Kind = "DELETE_ALGORITHM_FILES"
+	// DeleteDirectory removes a directory of a space with everything in it.
+	DeleteDirectory Kind = "DELETE_DIRECTORY"
 )
 
 // Kinds are all kinds, in the order in which they are shown.
 func Kinds() []Kind {
-	return []Kind{PublishAlgorithm, CopyAlgorithm, EditAlgorithm, DeleteAlgorithmFiles}
+	return []Kind{PublishAlgorithm, CopyAlgorithm, EditAlgorithm, DeleteAlgorithmFiles, DeleteDirectory}
 }
 
 // Valid tells whether the kind exists.
@@ -59,11 +61,14 @@ const (
 	CopyIn WorkKind = "COPY_IN"
 	// RemoveArtefact removes an artefact.
 	RemoveArtefact WorkKind = "REMOVE_ARTEFACT"
+	// RemoveDirectory removes a directory of a space, when it is still the one
+	// that was meant.
+	RemoveDirectory WorkKind = "REMOVE_DIRECTORY"
 )
 
 // Undoable tells whether the work can be given up half way with nothing left
 // behind. A removal can't: what is gone is gone, so it is carried to its end.
-func (k WorkKind) Undoable() bool { return k != RemoveArtefact }
+func (k WorkKind) Undoable() bool { return k != RemoveArtefact && k != RemoveDirectory }
 
 // Leaves tells whether failed work leaves something behind for the next attempt
 // that nobody else removes: a copy into a space does, while what lies beside an
@@ -80,6 +85,8 @@ type Work struct {
 	Space    uuid.UUID `json:"space,omitzero"`
 	Path     string    `json:"path,omitempty"`
 	Artefact uuid.UUID `json:"artefact,omitzero"`
+	// Directory tells the directory at the path from others that come there later.
+	Directory string `json:"directory,omitempty"`
 }
 
 // complete tells whether the work names all that its kind needs.
@@ -89,6 +96,8 @@ func (w Work) complete() bool {
 		return w.Space != uuid.Nil && w.Path != "" && w.Artefact != uuid.Nil
 	case RemoveArtefact:
 		return w.Artefact != uuid.Nil
+	case RemoveDirectory:
+		return w.Space != uuid.Nil && w.Path != "" && w.Directory != ""
 	}
 	return false
 }

@@ -12,6 +12,7 @@ var Types = []es.TypeDef{
 	es.Type[ChangeRequested]("space.change_requested.v1"),
 	es.Type[DirectoryCreated]("space.directory_created.v1"),
 	es.Type[FilesDeleted]("space.files_deleted.v1"),
+	es.Type[DirectoryRemovalRequested]("space.directory_removal_requested.v1"),
 	es.Type[FileUploaded]("space.file_uploaded.v1"),
 }
 
@@ -66,6 +67,20 @@ type DirectoryCreated struct {
 
 // Changes implements es.Event.
 func (e DirectoryCreated) Changes() []es.Change { return []es.Change{es.Set("path", e.Path)} }
+
+// DirectoryRemovalRequested asks for a directory to be removed with everything
+// in it, by an operation (OPS-01). Directory names the very directory that stood
+// there: one that comes to the same path later is not meant.
+type DirectoryRemovalRequested struct {
+	Path      string    `json:"path"`
+	Directory string    `json:"directory"`
+	Operation uuid.UUID `json:"operation"`
+}
+
+// Changes implements es.Event.
+func (e DirectoryRemovalRequested) Changes() []es.Change {
+	return []es.Change{es.Set("change", DeleteFiles), es.Set("path", e.Path), es.Set("operation", e.Operation)}
+}
 
 // FilesDeleted says what was deleted under a path.
 type FilesDeleted struct {

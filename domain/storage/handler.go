@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -17,9 +16,27 @@ import (
 type Files interface {
 	// MakeDirectory makes a directory and those above it; one that is there is fine.
 	MakeDirectory(ctx context.Context, tenant, space uuid.UUID, path Path) error
-	// Delete removes a file, or a directory with everything in it, and tells
-	// what it removed; nothing there is no error.
+	// Directory tells which directory stands at a path, so that it is known again;
+	// empty when something else stands there, or nothing.
+	Directory(ctx context.Context, tenant, space uuid.UUID, path Path) (string, error)
+	// Delete removes what is no directory, and tells what it removed; nothing
+	// there is no error.
 	Delete(ctx context.Context, tenant, space uuid.UUID, path Path) (Deleted, error)
+}
+
+// Operations carries out what takes long.
+type Operations interface {
+	// RemoveDirectory queues the removal of a directory; queueing it again
+	// changes nothing.
+	RemoveDirectory(ctx context.Context, cmd es.Command, r Removal) error
+	// Known tells whether an operation was queued.
+	Known(ctx context.Context, tenant, id uuid.UUID) (bool, error)
+}
+
+// Removal is the removal of a directory with everything in it.
+type Removal struct {
+	Operation, Space, Project, Owner uuid.UUID
+	Path, Directory                  string
 }
 
 // Deleted is what a deletion removed.
@@ -34,18 +51,19 @@ type Upload struct {
 
 // Handler carries out the commands on spaces.
 type Handler struct {
-	Runtime *es.Runtime
-	Access  access.Source
-	Files   Files
+	Runtime    *es.Runtime
+	Access     access.Source
+	Files      Files
+	Operations Operations
 }
 
 // Refs is what a command on a space answers from.
 type Refs struct {
 	Space uuid.UUID `json:"space"`
 	Path  string    `json:"path,omitempty"`
+	// Operation does the rest, where that takes long.
+	Operation uuid.UUID `json:"operation,omitzero"`
 }
-
-const maxBatch = 100
 
 // Load gives a space as it stands in the log; a missing one is no error, its
 // state does not Exist.
@@ -125,53 +143,6 @@ func (h *Handler) upload(ctx context.Context, cmd es.Command, space uuid.UUID, p
 	})
 }
 
-// DeleteItem is what became of one path of a batch: Err holds faults, or is nil.
-type DeleteItem struct {
-	Path string
-	Err  error
-}
-
-// DeleteResult is the answer to a batch.
-type DeleteResult struct {
-	Items    []DeleteItem // in the order asked
-	Position es.Position
-	Replayed bool // every item was carried out earlier with the same key
-}
-
-// DeleteFiles is `deleteFiles`: each path succeeds or fails on its own. An
-// error that is no fault ends the batch; the same key goes on where it ended.
-func (h *Handler) DeleteFiles(ctx context.Context, cmd es.Command, space uuid.UUID, paths []string) (DeleteResult, error) {
-	if f := batchSize(len(paths)); f != nil {
-		// Through Run, so that the refusal is recorded like any other.
-		_, err := h.run(ctx, cmd, space, func(context.Context, es.Command) (Refs, error) { return Refs{}, f })
-		return DeleteResult{}, err
-	}
-	out := DeleteResult{Items: make([]DeleteItem, len(paths)), Replayed: true}
-	for i, path := range paths {
-		r, err := h.deleteOne(ctx, item(cmd, i), space, path, i)
-		if _, isFault := fault.All(err); err != nil && !isFault {
-			return out, fmt.Errorf("delete item %d: %w", i, err)
-		}
-		out.Items[i] = DeleteItem{Path: path, Err: err}
-		out.Position = max(out.Position, r.Position)
-		out.Replayed = out.Replayed && r.Replayed
-	}
-	return out, nil
-}
-
-func (h *Handler) deleteOne(ctx context.Context, cmd es.Command, space uuid.UUID, path string, i int) (es.Result[Refs], error) {
-	return h.run(ctx, cmd, space, func(ctx context.Context, cmd es.Command) (Refs, error) {
-		p, err := parsePath(path, "paths", strconv.Itoa(i))
-		if err != nil {
-			return Refs{}, err
-		}
-		return h.change(ctx, cmd, space, DeleteFiles, p, func(ctx context.Context) (es.Event, error) {
-			d, err := h.Files.Delete(ctx, cmd.Tenant, space, p)
-			return FilesDeleted{Path: p.String(), Files: d.Files, Bytes: d.Bytes}, err
-		})
-	})
-}
-
 func (h *Handler) run(ctx context.Context, cmd es.Command, space uuid.UUID, f func(context.Context, es.Command) (Refs, error)) (es.Result[Refs], error) {
 	cmd.Subject = es.Ref{Kind: Category, ID: space}
 	return es.Run(ctx, h.Runtime, cmd, f)
@@ -218,14 +189,4 @@ func parsePath(text string, field ...string) (Path, error) {
 		return Root, f.At(field...)
 	}
 	return p, nil
-}
-
-func batchSize(n int) *fault.Fault {
-	switch {
-	case n == 0:
-		return fault.New(fault.Invalid, fault.CodeRequired, "Name at least one path.").At("paths")
-	case n > maxBatch:
-		return fault.New(fault.Invalid, fault.CodeTooMany, fmt.Sprintf("Name at most %d paths at once.", maxBatch)).At("paths")
-	}
-	return nil
 }

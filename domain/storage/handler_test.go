@@ -40,6 +40,9 @@ type disk struct {
 	mu   sync.Mutex
 	done []string
 	fail error
+
+	directories map[string]bool
+	queued      map[uuid.UUID]storage.Removal
 }
 
 func (d *disk) touch(what string, space uuid.UUID) error {
@@ -59,6 +62,32 @@ func (d *disk) MakeDirectory(_ context.Context, _, space uuid.UUID, p storage.Pa
 	return d.touch("make "+p.String(), space)
 }
 
+func (d *disk) Directory(_ context.Context, _, _ uuid.UUID, p storage.Path) (string, error) {
+	if d.directories[p.String()] {
+		return "the one at " + p.String(), nil
+	}
+	return "", nil
+}
+
+func (d *disk) RemoveDirectory(_ context.Context, _ es.Command, r storage.Removal) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if got := history(d.t, d.rt, r.Space); !strings.HasSuffix(got, "directory_removal_requested") {
+		d.t.Errorf("queued before its request was on record: %s", got)
+	}
+	if d.fail == nil {
+		d.queued[r.Operation] = r
+	}
+	return d.fail
+}
+
+func (d *disk) Known(_ context.Context, _, id uuid.UUID) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.queued[id]
+	return ok, nil
+}
+
 func (d *disk) Delete(_ context.Context, _, space uuid.UUID, p storage.Path) (storage.Deleted, error) {
 	return storage.Deleted{Files: 2, Bytes: 30}, d.touch("delete "+p.String(), space)
 }
@@ -73,8 +102,8 @@ func setup(t *testing.T) (*storage.Handler, *disk) {
 		Log: storetest.Open(t), Registry: registry, Clock: es.SystemClock{}, IDs: es.RandomIDs{},
 		NameKey: []byte("a key for tests"), Refusals: es.NewRefusals(), Logger: slog.New(slog.DiscardHandler),
 	}
-	d := &disk{t: t, rt: rt}
-	return &storage.Handler{Runtime: rt, Access: everybody{}, Files: d}, d
+	d := &disk{t: t, rt: rt, directories: map[string]bool{}, queued: map[uuid.UUID]storage.Removal{}}
+	return &storage.Handler{Runtime: rt, Access: everybody{}, Files: d, Operations: d}, d
 }
 
 func command(h *storage.Handler, user uuid.UUID, key string) es.Command {
@@ -199,6 +228,41 @@ func TestChanges(t *testing.T) {
 		}
 		if got := history(t, h.Runtime, space); got != "created change_requested files_deleted" || len(d.done) != 1 {
 			t.Errorf("history %q, disk %v", got, d.done)
+		}
+	})
+	t.Run("OPS-01_a_directory_is_removed_by_an_operation_that_a_crash_does_not_repeat", func(t *testing.T) {
+		h, d := setup(t)
+		space := home(t, h, alice)
+		d.directories["code"] = true
+		d.fail = errors.New("the machine went away")
+		if _, err := h.DeleteFiles(t.Context(), command(h, alice, "key"), space, []string{"code"}); err == nil {
+			t.Fatal("no error")
+		}
+		d.fail = nil
+		r, err := h.DeleteFiles(t.Context(), command(h, alice, "key"), space, []string{"code", "file"})
+		if err != nil || r.Items[0].Err != nil || r.Items[0].Operation == uuid.Nil || r.Items[1].Operation != uuid.Nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		want := storage.Removal{Operation: r.Items[0].Operation, Space: space, Owner: alice, Path: "code", Directory: "the one at code"}
+		if d.queued[want.Operation] != want || len(d.queued) != 1 {
+			t.Errorf("queued %+v", d.queued)
+		}
+		delete(d.directories, "code") // the operation has done its work
+		again, err := h.DeleteFiles(t.Context(), command(h, alice, "key"), space, []string{"code", "file"})
+		if err != nil || !again.Replayed || again.Items[0].Operation != want.Operation {
+			t.Errorf("%+v, %v", again, err)
+		}
+		if got := history(t, h.Runtime, space); got != "created directory_removal_requested change_requested files_deleted" {
+			t.Errorf("history %q", got)
+		}
+	})
+	t.Run("STO-01_who_may_not_write_does_not_learn_what_there_is", func(t *testing.T) {
+		h, d := setup(t)
+		space := home(t, h, alice)
+		d.directories["code"] = true
+		r, err := h.DeleteFiles(t.Context(), command(h, bob, ""), space, []string{"code", "none"})
+		if err != nil || !fault.Is(r.Items[0].Err, fault.CodeNotFound) || !fault.Is(r.Items[1].Err, fault.CodeNotFound) || len(d.queued) != 0 {
+			t.Errorf("%+v, %v", r, err)
 		}
 	})
 	t.Run("STO-02_an_upload_is_on_record_from_its_first_byte", func(t *testing.T) {

@@ -16,9 +16,22 @@ import (
 // one that took the name died before it made the space, the next one makes it
 // under the id that the name holds.
 func (h *Handler) Home(ctx context.Context, cmd es.Command, user uuid.UUID) (uuid.UUID, error) {
-	cmd = part(cmd, "home")
-	name := homeName(user)
-	id, err := h.namedHome(ctx, cmd, name)
+	return h.ensure(ctx, part(cmd, "home"), homeName(user), SpaceCreated{Kind: Personal, Owner: user, Zone: DefaultZone})
+}
+
+// Shared finds the space that the members of a project share, or with the nil
+// project everybody of the tenant, or makes it. It is the system's to ask for.
+func (h *Handler) Shared(ctx context.Context, cmd es.Command, project uuid.UUID) (uuid.UUID, error) {
+	made := SpaceCreated{Kind: OfTenant, Zone: DefaultZone}
+	if project != uuid.Nil {
+		made = SpaceCreated{Kind: OfProject, Project: project, Zone: DefaultZone}
+		cmd.Project = project
+	}
+	return h.ensure(ctx, part(cmd, "shared"), sharedName(project), made)
+}
+
+func (h *Handler) ensure(ctx context.Context, cmd es.Command, name es.Name, made SpaceCreated) (uuid.UUID, error) {
+	id, err := h.named(ctx, cmd, name)
 	if err != nil {
 		return uuid.Nil, err
 	}
@@ -29,18 +42,27 @@ func (h *Handler) Home(ctx context.Context, cmd es.Command, user uuid.UUID) (uui
 	if s.Exists() {
 		return id, nil
 	}
-	made := SpaceCreated{Kind: Personal, Owner: user, Zone: DefaultZone}
 	if _, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, id, create(made)); err != nil {
 		return uuid.Nil, err
 	}
 	// A reservation that had lain about for long may have been taken back by
-	// the repair in between; whoever has the name now has the home.
-	return h.reserveHome(ctx, cmd, name, id)
+	// the repair in between; whoever has the name now has the space.
+	return h.reserve(ctx, cmd, name, id)
 }
 
 // FindHome gives a user's personal space, and false when there is none yet.
 func (h *Handler) FindHome(ctx context.Context, tenant, user uuid.UUID) (uuid.UUID, bool, error) {
-	holder, taken, err := h.Runtime.Holder(ctx, tenant, homeName(user))
+	return h.find(ctx, tenant, homeName(user))
+}
+
+// FindShared gives the space of a project, or with the nil project that of the
+// tenant, and false when there is none yet.
+func (h *Handler) FindShared(ctx context.Context, tenant, project uuid.UUID) (uuid.UUID, bool, error) {
+	return h.find(ctx, tenant, sharedName(project))
+}
+
+func (h *Handler) find(ctx context.Context, tenant uuid.UUID, name es.Name) (uuid.UUID, bool, error) {
+	holder, taken, err := h.Runtime.Holder(ctx, tenant, name)
 	if err != nil || !taken {
 		return uuid.Nil, false, err
 	}
@@ -56,8 +78,12 @@ func homeName(user uuid.UUID) es.Name {
 	return es.Name{Kind: "home", Value: user.String() + "/" + DefaultZone}
 }
 
-// namedHome gives the id that the name holds, or takes the name for a new one.
-func (h *Handler) namedHome(ctx context.Context, cmd es.Command, name es.Name) (uuid.UUID, error) {
+func sharedName(project uuid.UUID) es.Name {
+	return es.Name{Kind: "sharedSpace", Project: project, Value: DefaultZone}
+}
+
+// named gives the id that the name holds, or takes the name for a new one.
+func (h *Handler) named(ctx context.Context, cmd es.Command, name es.Name) (uuid.UUID, error) {
 	holder, taken, err := h.Runtime.Holder(ctx, cmd.Tenant, name)
 	if err != nil {
 		return uuid.Nil, err
@@ -65,11 +91,11 @@ func (h *Handler) namedHome(ctx context.Context, cmd es.Command, name es.Name) (
 	if taken {
 		return holder.UUID()
 	}
-	return h.reserveHome(ctx, cmd, name, h.Runtime.IDs.New())
+	return h.reserve(ctx, cmd, name, h.Runtime.IDs.New())
 }
 
-// reserveHome takes the name for an id and gives the id that has it in the end.
-func (h *Handler) reserveHome(ctx context.Context, cmd es.Command, name es.Name, id uuid.UUID) (uuid.UUID, error) {
+// reserve takes the name for an id and gives the id that has it in the end.
+func (h *Handler) reserve(ctx context.Context, cmd es.Command, name es.Name, id uuid.UUID) (uuid.UUID, error) {
 	err := h.Runtime.Reserve(ctx, cmd, name, Aggregate.Stream(cmd.Tenant, id))
 	if !fault.Is(err, fault.CodeNameTaken) {
 		return id, err

@@ -93,6 +93,11 @@ func checkCharacters(text string) *fault.Fault {
 		case unicode.IsControl(r):
 			return fault.New(fault.Invalid, fault.CodeInvalidCharacters,
 				fmt.Sprintf("The path holds the control character U+%04X; remove it.", r))
+		case unicode.Is(unicode.Bidi_Control, r):
+			// They show a name in another order than it is written: "exe.txt" that
+			// is "txt.exe".
+			return fault.New(fault.Invalid, fault.CodeInvalidCharacters,
+				fmt.Sprintf("The path holds U+%04X, which turns the direction of writing; remove it.", r))
 		case r == '\\':
 			// Almost always a path of another system, where a single name
 			// with backslashes in it would surprise.

@@ -32,6 +32,7 @@ type ResolverRoot interface {
 	AuditEntry() AuditEntryResolver
 	AuditEntryConnection() AuditEntryConnectionResolver
 	AuditSubject() AuditSubjectResolver
+	DeleteFileResult() DeleteFileResultResolver
 	Mutation() MutationResolver
 	Operation() OperationResolver
 	OperationConnection() OperationConnectionResolver
@@ -287,6 +288,7 @@ type ComplexityRoot struct {
 
 	DeleteFileResult struct {
 		Deleted    func(childComplexity int) int
+		Operation  func(childComplexity int) int
 		Path       func(childComplexity int) int
 		UserErrors func(childComplexity int) int
 	}
@@ -529,7 +531,7 @@ type ComplexityRoot struct {
 		Project           func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		Projects          func(childComplexity int, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		StorageSpace      func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
-		StorageSpaces     func(childComplexity int, first *int32, after *string, last *int32, before *string, atLeast *string) int
+		StorageSpaces     func(childComplexity int, filter *gqlmodel.StorageSpaceFilter, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		Tenant            func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		Tenants           func(childComplexity int, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		User              func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
@@ -1604,6 +1606,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeleteFileResult.Deleted(childComplexity), true
+	case "DeleteFileResult.operation":
+		if e.ComplexityRoot.DeleteFileResult.Operation == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteFileResult.Operation(childComplexity), true
 	case "DeleteFileResult.path":
 		if e.ComplexityRoot.DeleteFileResult.Path == nil {
 			break
@@ -2730,7 +2738,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.StorageSpaces(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["atLeast"].(*string)), true
+		return e.ComplexityRoot.Query.StorageSpaces(childComplexity, args["filter"].(*gqlmodel.StorageSpaceFilter), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["atLeast"].(*string)), true
 	case "Query.tenant":
 		if e.ComplexityRoot.Query.Tenant == nil {
 			break
@@ -3325,6 +3333,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("RetryOperationInput", ec.unmarshalInputRetryOperationInput),
 			graphql.NewInputUnmarshaler("RevokeApiTokenInput", ec.unmarshalInputRevokeApiTokenInput),
 			graphql.NewInputUnmarshaler("RevokeRoleInput", ec.unmarshalInputRevokeRoleInput),
+			graphql.NewInputUnmarshaler("StorageSpaceFilter", ec.unmarshalInputStorageSpaceFilter),
 			graphql.NewInputUnmarshaler("SuspendUserInput", ec.unmarshalInputSuspendUserInput),
 			graphql.NewInputUnmarshaler("UnfavoriteAlgorithmInput", ec.unmarshalInputUnfavoriteAlgorithmInput),
 			graphql.NewInputUnmarshaler("UpdateAlgorithmVersionInput", ec.unmarshalInputUpdateAlgorithmVersionInput),
@@ -4635,6 +4644,8 @@ enum OperationKind {
   EDIT_ALGORITHM
   "Removes the read-only files of a version."
   DELETE_ALGORITHM_FILES
+  "Removes a directory of a space with everything in it."
+  DELETE_DIRECTORY
 }
 
 "Where an operation stands."
@@ -5473,9 +5484,19 @@ type FileEdge {
   node: File!
 }
 
+"Cuts a list of spaces; what is absent does not cut."
+input StorageSpaceFilter {
+  "Of one of these kinds."
+  kinds: [StorageSpaceKind!]
+  "Shared by the members of this project."
+  projectId: ID
+}
+
 extend type Query {
-  "The spaces that you may use."
+  "The spaces that you may use, the oldest first: your home, those of your projects, and the tenant's; for tenant admins and auditors those of all projects."
   storageSpaces(
+    "Cuts the list."
+    filter: StorageSpaceFilter
     "How many, from the beginning; 1 to 100, 20 when neither first nor last is given."
     first: Int
     "Only what lies behind this cursor."
@@ -5535,7 +5556,7 @@ type CreateDirectoryPayload {
 input DeleteFilesInput {
   "The space; your home when absent."
   spaceId: ID
-  "Files and directories, with everything in them; at most 100."
+  "Files, and directories with everything in them; at most 100. Directories are removed by operations."
   paths: [String!]!
   "Why; it is kept in the history."
   reason: String
@@ -5557,8 +5578,10 @@ type DeleteFilesPayload {
 type DeleteFileResult {
   "The path that was given."
   path: String!
-  "It is gone."
+  "It is gone. A directory is not yet: see the operation."
   deleted: Boolean!
+  "Removes a directory with everything in it; null for what is gone already, and until the read models know of it."
+  operation: Operation
   "What must be mended; nothing was done with this path then."
   userErrors: [UserError!]!
 }
@@ -6045,6 +6068,8 @@ func (ec *executionContext) childFields_DeleteFileResult(ctx context.Context, fi
 		return ec.fieldContext_DeleteFileResult_path(ctx, field)
 	case "deleted":
 		return ec.fieldContext_DeleteFileResult_deleted(ctx, field)
+	case "operation":
+		return ec.fieldContext_DeleteFileResult_operation(ctx, field)
 	case "userErrors":
 		return ec.fieldContext_DeleteFileResult_userErrors(ctx, field)
 	}

@@ -61,7 +61,7 @@ type QueryResolver interface {
 	Project(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.Project, error)
 	Tenants(ctx context.Context, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.TenantConnection, error)
 	Tenant(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.Tenant, error)
-	StorageSpaces(ctx context.Context, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.StorageSpaceConnection, error)
+	StorageSpaces(ctx context.Context, filter *gqlmodel.StorageSpaceFilter, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.StorageSpaceConnection, error)
 	StorageSpace(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.StorageSpace, error)
 	Files(ctx context.Context, spaceID *string, path *string, first *int32, after *string) (*gqlmodel.FileConnection, error)
 }
@@ -958,46 +958,54 @@ func (ec *executionContext) field_Query_storageSpace_args(ctx context.Context, r
 func (ec *executionContext) field_Query_storageSpaces_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
+		func(ctx context.Context, v any) (*gqlmodel.StorageSpaceFilter, error) {
+			return ec.unmarshalOStorageSpaceFilter2ᚖtallyardᚋgraphᚋgqlmodelᚐStorageSpaceFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["filter"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int32, error) {
 			return ec.unmarshalOInt2ᚖint32(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+	args["after"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
 		func(ctx context.Context, v any) (*int32, error) {
 			return ec.unmarshalOInt2ᚖint32(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["last"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["before"] = arg3
-	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "atLeast",
+	args["before"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "atLeast",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOPosition2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["atLeast"] = arg4
+	args["atLeast"] = arg5
 	return args, nil
 }
 
@@ -3033,7 +3041,7 @@ func (ec *executionContext) _Query_storageSpaces(ctx context.Context, field grap
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().StorageSpaces(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["atLeast"].(*string))
+			return ec.Resolvers.Query().StorageSpaces(ctx, fc.Args["filter"].(*gqlmodel.StorageSpaceFilter), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["atLeast"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.StorageSpaceConnection) graphql.Marshaler {

@@ -16,6 +16,9 @@ import (
 
 // region    ************************** generated!.gotpl **************************
 
+type DeleteFileResultResolver interface {
+	Operation(ctx context.Context, obj *gqlmodel.DeleteFileResult) (*gqlmodel.Operation, error)
+}
 type StorageSpaceResolver interface {
 	Owner(ctx context.Context, obj *gqlmodel.StorageSpace) (*gqlmodel.User, error)
 	Project(ctx context.Context, obj *gqlmodel.StorageSpace) (*gqlmodel.Project, error)
@@ -196,6 +199,38 @@ func (ec *executionContext) _DeleteFileResult_deleted(ctx context.Context, field
 }
 func (ec *executionContext) fieldContext_DeleteFileResult_deleted(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeleteFileResult", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _DeleteFileResult_operation(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.DeleteFileResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteFileResult_operation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.DeleteFileResult().Operation(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Operation) graphql.Marshaler {
+			return ec.marshalOOperation2ᚖtallyardᚋgraphᚋgqlmodelᚐOperation(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteFileResult_operation(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteFileResult",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Operation(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _DeleteFileResult_userErrors(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.DeleteFileResult) (ret graphql.Marshaler) {
@@ -1135,6 +1170,55 @@ func UnmarshalDeleteFilesInput(ctx context.Context, raw any) (gqlmodel.DeleteFil
 	return out, err
 }
 
+func (ec *executionContext) unmarshalInputStorageSpaceFilter(ctx context.Context, obj any) (gqlmodel.StorageSpaceFilter, error) {
+	var it gqlmodel.StorageSpaceFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"kinds", "projectId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "kinds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kinds"))
+			data, err := ec.unmarshalOStorageSpaceKind2ᚕtallyardᚋgraphᚋgqlmodelᚐStorageSpaceKindᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kinds = graphql.OmittableOf(data)
+		case "projectId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectID = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalStorageSpaceFilter unmarshals raw into the StorageSpaceFilter input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalStorageSpaceFilter(ctx context.Context, raw any) (gqlmodel.StorageSpaceFilter, error) {
+	var out gqlmodel.StorageSpaceFilter
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "StorageSpaceFilter", raw, &out)
+	return out, err
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -1200,17 +1284,23 @@ func (ec *executionContext) _DeleteFileResult(ctx context.Context, sel ast.Selec
 		case "path":
 			out.Values[i] = ec._DeleteFileResult_path(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "deleted":
 			out.Values[i] = ec._DeleteFileResult_deleted(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "operation":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._DeleteFileResult_operation(ctx, field, obj)
+				})
 		case "userErrors":
 			out.Values[i] = ec._DeleteFileResult_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -1767,6 +1857,50 @@ func (ec *executionContext) marshalOStorageSpace2ᚖtallyardᚋgraphᚋgqlmodel�
 		return graphql.Null
 	}
 	return ec._StorageSpace(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOStorageSpaceFilter2ᚖtallyardᚋgraphᚋgqlmodelᚐStorageSpaceFilter(ctx context.Context, v any) (*gqlmodel.StorageSpaceFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputStorageSpaceFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOStorageSpaceKind2ᚕtallyardᚋgraphᚋgqlmodelᚐStorageSpaceKindᚄ(ctx context.Context, v any) ([]gqlmodel.StorageSpaceKind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]gqlmodel.StorageSpaceKind, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNStorageSpaceKind2tallyardᚋgraphᚋgqlmodelᚐStorageSpaceKind(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOStorageSpaceKind2ᚕtallyardᚋgraphᚋgqlmodelᚐStorageSpaceKindᚄ(ctx context.Context, sel ast.SelectionSet, v []gqlmodel.StorageSpaceKind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNStorageSpaceKind2tallyardᚋgraphᚋgqlmodelᚐStorageSpaceKind(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 // endregion ***************************** type.gotpl *****************************

@@ -715,17 +715,20 @@ type DeleteAlgorithmVersionsPayload struct {
 type DeleteFileResult struct {
 	// The path that was given.
 	Path string `json:"path"`
-	// It is gone.
+	// It is gone. A directory is not yet: see the operation.
 	Deleted bool `json:"deleted"`
+	// Removes a directory with everything in it; null for what is gone already, and until the read models know of it.
+	Operation *Operation `json:"operation"`
 	// What must be mended; nothing was done with this path then.
-	UserErrors []*UserError `json:"userErrors"`
+	UserErrors  []*UserError `json:"userErrors"`
+	OperationID uuid.UUID    `json:"-"`
 }
 
 // Files and directories to delete.
 type DeleteFilesInput struct {
 	// The space; your home when absent.
 	SpaceID graphql.Omittable[*string] `json:"spaceId"`
-	// Files and directories, with everything in them; at most 100.
+	// Files, and directories with everything in them; at most 100. Directories are removed by operations.
 	Paths []string `json:"paths"`
 	// Why; it is kept in the history.
 	Reason graphql.Omittable[*string] `json:"reason"`
@@ -1329,6 +1332,14 @@ type StorageSpaceEdge struct {
 	Cursor string `json:"cursor"`
 	// The row.
 	Node *StorageSpace `json:"node"`
+}
+
+// Cuts a list of spaces; what is absent does not cut.
+type StorageSpaceFilter struct {
+	// Of one of these kinds.
+	Kinds graphql.Omittable[[]StorageSpaceKind] `json:"kinds"`
+	// Shared by the members of this project.
+	ProjectID graphql.Omittable[*string] `json:"projectId"`
 }
 
 // What can be watched.
@@ -2344,6 +2355,8 @@ const (
 	OperationKindEditAlgorithm OperationKind = "EDIT_ALGORITHM"
 	// Removes the read-only files of a version.
 	OperationKindDeleteAlgorithmFiles OperationKind = "DELETE_ALGORITHM_FILES"
+	// Removes a directory of a space with everything in it.
+	OperationKindDeleteDirectory OperationKind = "DELETE_DIRECTORY"
 )
 
 var AllOperationKind = []OperationKind{
@@ -2351,11 +2364,12 @@ var AllOperationKind = []OperationKind{
 	OperationKindCopyAlgorithm,
 	OperationKindEditAlgorithm,
 	OperationKindDeleteAlgorithmFiles,
+	OperationKindDeleteDirectory,
 }
 
 func (e OperationKind) IsValid() bool {
 	switch e {
-	case OperationKindPublishAlgorithm, OperationKindCopyAlgorithm, OperationKindEditAlgorithm, OperationKindDeleteAlgorithmFiles:
+	case OperationKindPublishAlgorithm, OperationKindCopyAlgorithm, OperationKindEditAlgorithm, OperationKindDeleteAlgorithmFiles, OperationKindDeleteDirectory:
 		return true
 	}
 	return false

@@ -20,7 +20,7 @@ import (
 // What deletions and the first directory of a home write, for the read models
 // that a receipt waits for.
 var (
-	written = []string{"space.change_requested.v1", "space.files_deleted.v1"}
+	written = []string{"space.change_requested.v1", "space.files_deleted.v1", "space.directory_removal_requested.v1", "operation.queued.v1"}
 	made    = "space.created.v1"
 )
 
@@ -135,7 +135,9 @@ func (a *API) DeleteFiles(ctx context.Context, in gqlmodel.DeleteFilesInput) (*g
 		if err != nil {
 			return nil, err
 		}
-		out.Results = append(out.Results, &gqlmodel.DeleteFileResult{Path: item.Path, Deleted: len(errors) == 0, UserErrors: errors})
+		out.Results = append(out.Results, &gqlmodel.DeleteFileResult{
+			Path: item.Path, Deleted: len(errors) == 0 && item.Operation == uuid.Nil, UserErrors: errors, OperationID: item.Operation,
+		})
 	}
 	out.UserErrors = []*gqlmodel.UserError{}
 	out.Receipt, err = a.Commands.Receipt(ctx, command.Done{Command: gate.Command, Position: res.Position, Events: written, Replayed: res.Replayed})

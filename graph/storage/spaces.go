@@ -25,7 +25,7 @@ func Show(s storage.State) *gqlmodel.StorageSpace {
 }
 
 // List is the query storageSpaces.
-func (a *API) List(ctx context.Context, args relay.Args, atLeast *string) (*gqlmodel.StorageSpaceConnection, error) {
+func (a *API) List(ctx context.Context, in *gqlmodel.StorageSpaceFilter, args relay.Args, atLeast *string) (*gqlmodel.StorageSpaceConnection, error) {
 	v, err := authn.Must(ctx)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,11 @@ func (a *API) List(ctx context.Context, args relay.Args, atLeast *string) (*gqlm
 	if err := a.Commands.AtLeast(ctx, atLeast); err != nil {
 		return nil, err
 	}
-	list, err := relay.NewList(a.Sealer, v.Tenant, "storageSpaces")
+	filter, err := spaceFilter(in)
+	if err != nil {
+		return nil, err
+	}
+	list, err := relay.NewList(a.Sealer, v.Tenant, "storageSpaces", filter)
 	if err != nil {
 		return nil, err
 	}
@@ -42,16 +46,35 @@ func (a *API) List(ctx context.Context, args relay.Args, atLeast *string) (*gqlm
 		return nil, err
 	}
 	viewer := projaccess.FilterOf(v.Grants)
-	rows, err := a.Queries.List(ctx, viewer, proj.Oldest, p)
+	rows, err := a.Queries.List(ctx, viewer, filter, proj.Oldest, p)
 	if err != nil {
 		return nil, err
 	}
-	c := &gqlmodel.StorageSpaceConnection{Count: func(ctx context.Context) (int, error) { return a.Queries.Count(ctx, viewer) }}
+	c := &gqlmodel.StorageSpaceConnection{Count: func(ctx context.Context) (int, error) { return a.Queries.Count(ctx, viewer, filter) }}
 	c.Edges, c.Nodes, c.PageInfo = relay.Connection(list, args, rows, proj.Key, Show,
 		func(cursor string, n *gqlmodel.StorageSpace) *gqlmodel.StorageSpaceEdge {
 			return &gqlmodel.StorageSpaceEdge{Cursor: cursor, Node: n}
 		})
 	return c, nil
+}
+
+func spaceFilter(in *gqlmodel.StorageSpaceFilter) (proj.Filter, error) {
+	var f proj.Filter
+	if in == nil {
+		return f, nil
+	}
+	for _, k := range in.Kinds.Value() {
+		f.Kinds = append(f.Kinds, string(k))
+	}
+	if in.ProjectID.Value() == nil {
+		return f, nil
+	}
+	id, bad := relay.Expect(relay.Project, *in.ProjectID.Value(), "filter", "projectId")
+	if bad != nil {
+		return f, bad
+	}
+	f.Project = id.UUID
+	return f, nil
 }
 
 // Get is the query storageSpace. A space is for its past what it is now for

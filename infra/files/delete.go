@@ -39,6 +39,11 @@ func (s *Store) Delete(ctx context.Context, tenant, space uuid.UUID, p storage.P
 	if p.IsRoot() {
 		return Progress{}, isFolder(p)
 	}
+	return s.remove(ctx, tenant, space, p, keyOf(p.String())+".", func(stat, *dir, string) bool { return true }, progress)
+}
+
+// remove moves what is wanted to the trash, and frees what lies there under the mark.
+func (s *Store) remove(ctx context.Context, tenant, space uuid.UUID, p storage.Path, mark string, wanted func(stat, *dir, string) bool, progress func(Progress)) (Progress, error) {
 	top, err := s.space(ctx, tenant, space)
 	if err != nil {
 		return Progress{}, err
@@ -49,8 +54,7 @@ func (s *Store) Delete(ctx context.Context, tenant, space uuid.UUID, p storage.P
 		return Progress{}, explain("delete", p.String(), err)
 	}
 	defer trash.close()
-	mark := keyOf(p.String()) + "."
-	if err := moveToTrash(top, p, trash, mark+uuid.NewString()); err != nil {
+	if err := moveToTrash(top, p, trash, mark+uuid.NewString(), wanted); err != nil {
 		return Progress{}, err
 	}
 	return emptyTrash(ctx, trash, mark, p.String(), progress)
@@ -62,7 +66,7 @@ func keyOf(path string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func moveToTrash(top *dir, p storage.Path, trash *dir, name string) error {
+func moveToTrash(top *dir, p storage.Path, trash *dir, name string, wanted func(stat, *dir, string) bool) error {
 	pl, err := locate(top, p)
 	if fault.Is(err, fault.CodeNotFound) {
 		return nil
@@ -71,7 +75,7 @@ func moveToTrash(top *dir, p storage.Path, trash *dir, name string) error {
 		return err
 	}
 	defer pl.close()
-	if !pl.found {
+	if !pl.found || !wanted(pl.stat, pl.parent, pl.name) {
 		return nil
 	}
 	if err := moveAway(pl.parent, pl.name, trash, name); err != nil {

@@ -15,6 +15,19 @@ func cloneFile(dst, src *os.File) error {
 	return retry(func() error { return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) })
 }
 
+// born is when a name of a directory was made, in nanoseconds; 0 where the file
+// system does not keep that.
+func born(in *dir, name string) int64 {
+	var st unix.Statx_t
+	err := retry(func() error {
+		return unix.Statx(in.fd(), name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
+	})
+	if err != nil || st.Mask&unix.STATX_BTIME == 0 {
+		return 0
+	}
+	return st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+}
+
 // renameNew renames, but never onto something that exists.
 func renameNew(from *dir, name string, to *dir, newName string) error {
 	err := retry(func() error {

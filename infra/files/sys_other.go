@@ -15,6 +15,8 @@ func modeAndDevice(st *unix.Stat_t) (mode uint32, device uint64) {
 
 func cloneFile(_, _ *os.File) error { return errors.ErrUnsupported }
 
+func born(*dir, string) int64 { return 0 }
+
 func renameNew(from *dir, name string, to *dir, newName string) error {
 	return renameNewByLooking(from, name, to, newName)
 }

@@ -106,7 +106,7 @@ func TestSpaces(t *testing.T) {
 				}
 			}
 			viewer := access.FilterOf(g)
-			rows, err := q.List(ctx, viewer, storage.Oldest, page.Page{First: 10})
+			rows, err := q.List(ctx, viewer, storage.Filter{}, storage.Oldest, page.Page{First: 10})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +114,7 @@ func TestSpaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, err := q.Count(ctx, viewer)
+			n, err := q.Count(ctx, viewer, storage.Filter{})
 			if err != nil || n != len(want) || len(found) != len(want) || len(rows.Items) != len(want) {
 				t.Fatalf("count %d, found %d, listed %d, want %d (%v)", n, len(found), len(rows.Items), len(want), err)
 			}

@@ -29,9 +29,15 @@ func Key(s storage.State) page.Key {
 
 const columns = `t.id, t.tenant, t.kind, t.owner, t.project, t.zone, t.created_at`
 
+// Filter cuts lists of spaces; what is zero does not cut.
+type Filter struct {
+	Kinds   []string
+	Project uuid.UUID
+}
+
 // List gives a page of the spaces in which the viewer may read.
-func (q Queries) List(ctx context.Context, viewer access.Filter, o page.Order, p page.Page) (page.Rows[storage.State], error) {
-	cond, args := readable(viewer)
+func (q Queries) List(ctx context.Context, viewer access.Filter, f Filter, o page.Order, p page.Page) (page.Rows[storage.State], error) {
+	cond, args := where(viewer, f)
 	bound, tail, args := page.SQL(o, p, args)
 	rows, err := q.Reader.Query(ctx, "SELECT "+columns+" FROM {g}.spaces t WHERE "+cond+" AND "+bound+" "+tail, args...)
 	if err != nil {
@@ -42,8 +48,8 @@ func (q Queries) List(ctx context.Context, viewer access.Filter, o page.Order, p
 }
 
 // Count counts what List would go through.
-func (q Queries) Count(ctx context.Context, viewer access.Filter) (int, error) {
-	cond, args := readable(viewer)
+func (q Queries) Count(ctx context.Context, viewer access.Filter, f Filter) (int, error) {
+	cond, args := where(viewer, f)
 	var n int
 	err := q.Reader.QueryRow(ctx, "SELECT count(*) FROM {g}.spaces t WHERE "+cond, args...).Scan(&n)
 	return n, err
@@ -63,6 +69,19 @@ func (q Queries) ByIDs(ctx context.Context, viewer access.Filter, ids []uuid.UUI
 		found[s.ID] = s
 	}
 	return found, err
+}
+
+func where(viewer access.Filter, f Filter) (string, []any) {
+	cond, args := readable(viewer)
+	if len(f.Kinds) > 0 {
+		args = append(args, f.Kinds)
+		cond += fmt.Sprintf(" AND t.kind = ANY($%d)", len(args))
+	}
+	if f.Project != uuid.Nil {
+		args = append(args, f.Project)
+		cond += fmt.Sprintf(" AND t.project = $%d", len(args))
+	}
+	return cond, args
 }
 
 // readable is storage.MustRead as a condition; a personal space is its owner's alone.

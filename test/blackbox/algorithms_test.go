@@ -69,7 +69,7 @@ func TestFavorites(t *testing.T) {
 func TestFailedPublication(t *testing.T) {
 	w := newWorld(t)
 	_, version := w.create(w.input(unique("fail")))
-	w.owner.do("deleteFiles", vars{"paths": []string{"resnet"}})
+	w.owner.remove("resnet")
 	w.owner.do("publishAlgorithmVersion", vars{"id": version, "visibility": "GROUP"})
 	failed := w.owner.reaches(version, "PUBLISH_FAILED")
 	operation := w.owner.operationOf(version)
@@ -100,7 +100,7 @@ func TestFailedPublication(t *testing.T) {
 	t.Run("ALG-05_the_published_files_are_a_copy", func(t *testing.T) {
 		before := w.owner.ask(`query($id: ID!) { algorithmVersion(id: $id) { filesFingerprint } }`, vars{"id": version})
 		w.owner.upload("resnet/train.py", "changed")
-		w.owner.do("deleteFiles", vars{"paths": []string{"resnet"}})
+		w.owner.remove("resnet")
 		if after := w.owner.ask(`query($id: ID!) { algorithmVersion(id: $id) { filesFingerprint } }`, vars{"id": version}); after.String() != before.String() {
 			t.Errorf("%s, was %s", after, before)
 		}

@@ -131,7 +131,7 @@ func newAudited(t *testing.T) *audited {
 	w.published, w.failed = w.added(), w.added()
 	w.publish(w.published, "GROUP")
 	w.boss.do("updateAlgorithmVersion", vars{"id": w.failed, "source": vars{"script": vars{"directory": "resnet", "script": "train.py"}}})
-	w.boss.do("deleteFiles", vars{"paths": []string{"resnet"}})
+	w.boss.remove("resnet")
 	w.boss.do("publishAlgorithmVersion", vars{"id": w.failed, "visibility": "GROUP"})
 	w.boss.reaches(w.failed, "PUBLISH_FAILED")
 	w.boss.upload("resnet/train.py", script)

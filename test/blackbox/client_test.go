@@ -180,7 +180,7 @@ var selections = map[string]string{
 	"cancelOperation":         "operation { id state cancelRequested }",
 	"dismissOperations":       "results { id operation { id state } " + refused + " }",
 	"createDirectory":         "file { path kind }",
-	"deleteFiles":             "results { path deleted " + refused + " }",
+	"deleteFiles":             "results { path deleted operation { id kind } " + refused + " }",
 	"createProject":           "project { id name }",
 	"createUser":              "user { id loginName }",
 	"grantRole":               "user { id }",
@@ -258,6 +258,29 @@ func (c client) file(method, path, content string) (int, string) {
 		c.t.Fatal(err)
 	}
 	return resp.StatusCode, string(body)
+}
+
+// remove deletes a directory of the person's home and waits until it is gone.
+func (c client) remove(path string) {
+	c.t.Helper()
+	c.ends(c.do("deleteFiles", vars{"paths": []string{path}}).str("results.0.operation.id"), "SUCCEEDED")
+}
+
+// ends waits until an operation has come to its end, which must be the one that
+// is wanted.
+func (c client) ends(operation, state string) value {
+	c.t.Helper()
+	s := c.subscribe(`subscription($id: ID!) { operationEvents(filter: {operationId: $id}) { operation { id kind state doneFiles totalFiles error { code message } } } }`, vars{"id": operation})
+	defer func() { _ = s.conn.CloseNow() }() // one socket for one wait
+	items := s.until("an end of the operation", func(item value) bool {
+		return slices.Contains([]string{"SUCCEEDED", "FAILED", "CANCELLED"}, item.str("operation.state"))
+	})
+	last := items[len(items)-1].at("operation")
+	if last.str("state") != state {
+		c.t.Fatalf("it ended as %s, want %s", last, state)
+	}
+	c.settled()
+	return last
 }
 
 // upload puts a file into the person's home.

@@ -19,9 +19,10 @@ import (
 func Work(store *files.Store) map[operation.WorkKind]operations.Work {
 	w := worker{store}
 	return map[operation.WorkKind]operations.Work{
-		operation.CopyOut:        {Do: w.copyOut, Undo: w.undoCopyOut},
-		operation.CopyIn:         {Do: w.copyIn, Undo: w.undoCopyIn},
-		operation.RemoveArtefact: {Do: w.removeArtefact},
+		operation.CopyOut:         {Do: w.copyOut, Undo: w.undoCopyOut},
+		operation.CopyIn:          {Do: w.copyIn, Undo: w.undoCopyIn},
+		operation.RemoveArtefact:  {Do: w.removeArtefact},
+		operation.RemoveDirectory: {Do: w.removeDirectory},
 	}
 }
 
@@ -79,6 +80,18 @@ func (w worker) removeArtefact(ctx context.Context, job operations.Job, report f
 	return operation.Result{Files: done.DoneFiles, Bytes: done.DoneBytes}, err
 }
 
+func (w worker) removeDirectory(ctx context.Context, job operations.Job, report func(operations.Progress)) (operation.Result, error) {
+	folder, f := storage.ParsePath(job.Work.Path)
+	if f != nil {
+		return operation.Result{}, f
+	}
+	if err := w.store.EnsureSpace(ctx, job.Tenant, job.Work.Space); err != nil {
+		return operation.Result{}, err
+	}
+	done, err := w.store.RemoveDirectory(ctx, job.Tenant, job.Work.Space, folder, job.Work.Directory, job.ID, progress(report))
+	return operation.Result{Files: done.DoneFiles, Bytes: done.DoneBytes}, err
+}
+
 func result(m files.Manifest) operation.Result {
 	return operation.Result{Fingerprint: m.Fingerprint, Files: m.Files, Bytes: m.Bytes}
 }
@@ -102,6 +115,14 @@ func (s Spaces) MakeDirectory(ctx context.Context, tenant, space uuid.UUID, path
 		return err
 	}
 	return s.Store.MakeDir(ctx, tenant, space, path)
+}
+
+// Directory implements storage.Files.
+func (s Spaces) Directory(ctx context.Context, tenant, space uuid.UUID, path storage.Path) (string, error) {
+	if err := s.Store.EnsureSpace(ctx, tenant, space); err != nil {
+		return "", err
+	}
+	return s.Store.Directory(ctx, tenant, space, path)
 }
 
 // Delete implements storage.Files.

@@ -229,6 +229,11 @@ func (f *Flow) state(ctx context.Context, e es.Envelope) (algorithm.State, error
 	return l.State, err
 }
 
+// Kinds are the operations that this flow knows the subjects of.
+func (f *Flow) Kinds() []operation.Kind {
+	return []operation.Kind{operation.PublishAlgorithm, operation.CopyAlgorithm, operation.EditAlgorithm, operation.DeleteAlgorithmFiles}
+}
+
 // Retry implements operation.Subjects: the version waits for its operation
 // again, or refuses (ALG-11).
 func (f *Flow) Retry(ctx context.Context, cmd es.Command, op operation.State) error {
