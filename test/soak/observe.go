@@ -25,9 +25,7 @@ const (
 	// readings are taken so often, and every twentieth is printed.
 	readings = 200
 	shown    = readings / 10
-	// window is how many readings make one figure: live memory swings by the
-	// size of a memtable and by what the upkeep holds, and a fifth of the time is
-	// longer than either takes to come round again.
+	// window is how many readings make one figure.
 	window = readings / 5
 )
 
@@ -55,11 +53,13 @@ func (s *soak) observe(ctx context.Context) (early, late reading, err error) {
 	return early, late, nil
 }
 
-// typical takes the median of everything, at the time of the last.
+// typical takes the medians, at the time of the last. Of the heap it takes the
+// least: that swings by several memtables, whose life on a busy machine is longer
+// than a window, and what leaks is there at the least, too.
 func typical(of []reading) reading {
 	return reading{
 		at:         of[len(of)-1].at,
-		heap:       middle(of, func(r reading) uint64 { return r.heap }),
+		heap:       least(of, func(r reading) uint64 { return r.heap }),
 		resident:   middle(of, func(r reading) uint64 { return r.resident }),
 		goroutines: middle(of, func(r reading) int { return r.goroutines }),
 	}
@@ -72,6 +72,14 @@ func middle[T cmp.Ordered](of []reading, f func(reading) T) T {
 	}
 	slices.Sort(v)
 	return v[len(v)/2]
+}
+
+func least[T cmp.Ordered](of []reading, f func(reading) T) T {
+	v := f(of[0])
+	for _, r := range of {
+		v = min(v, f(r))
+	}
+	return v
 }
 
 func read(at time.Duration) reading {
