@@ -127,7 +127,7 @@ func (f *Finder) Cut(ctx context.Context, id relay.ID) (projaudit.Cut, error) {
 func (f *Finder) fresh(ctx context.Context) context.Context {
 	return loader.Queries{
 		Algorithms: f.Algorithms.Queries, Operations: f.Operations.Queries, People: f.People.Queries,
-		Audit: f.Audit.Queries, Storage: f.Storage.Queries, Progress: f.Operations.Progress,
+		Audit: f.Audit.Queries, Storage: f.Storage.Queries, Progress: f.Operations.Progress, Usage: f.Storage.Usage,
 	}.With(ctx)
 }
 

@@ -17,6 +17,10 @@ func (r *deleteFileResultResolver) Operation(ctx context.Context, obj *gqlmodel.
 	return r.Operations.ByID(ctx, obj.OperationID)
 }
 
+func (r *mutationResolver) SetStorageQuota(ctx context.Context, input gqlmodel.SetStorageQuotaInput) (*gqlmodel.SetStorageQuotaPayload, error) {
+	return r.Storage.SetQuota(ctx, input)
+}
+
 func (r *mutationResolver) CreateDirectory(ctx context.Context, input gqlmodel.CreateDirectoryInput) (*gqlmodel.CreateDirectoryPayload, error) {
 	return r.Storage.CreateDirectory(ctx, input)
 }
@@ -43,6 +47,18 @@ func (r *storageSpaceResolver) Owner(ctx context.Context, obj *gqlmodel.StorageS
 
 func (r *storageSpaceResolver) Project(ctx context.Context, obj *gqlmodel.StorageSpace) (*gqlmodel.Project, error) {
 	return r.People.Project(ctx, obj.Folded.Project)
+}
+
+func (r *storageSpaceResolver) UsedBytes(ctx context.Context, obj *gqlmodel.StorageSpace) (*int64, error) {
+	return r.Storage.UsedBytes(ctx, obj)
+}
+
+func (r *storageSpaceResolver) CountedAt(ctx context.Context, obj *gqlmodel.StorageSpace) (*time.Time, error) {
+	return r.Storage.CountedAt(ctx, obj)
+}
+
+func (r *storageSpaceResolver) ViewerCanSetQuota(ctx context.Context, obj *gqlmodel.StorageSpace) (bool, error) {
+	return r.Storage.CanSetQuota(ctx, obj)
 }
 
 func (r *storageSpaceResolver) History(ctx context.Context, obj *gqlmodel.StorageSpace, first *int32, after *string) (*gqlmodel.HistoryConnection, error) {

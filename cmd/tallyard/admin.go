@@ -44,6 +44,7 @@ func (p *parts) adminServer(ctx context.Context, s *stores) (*http.Server, net.L
 	mux := http.NewServeMux()
 	mux.Handle("/projections/", http.StripPrefix("/projections", p.runner.Admin()))
 	mux.HandleFunc("POST /bootstrap", p.bootstrap)
+	mux.HandleFunc("POST /quota/recount", p.recountSpaces)
 	mux.Handle("/events/", http.StripPrefix("/events", eventsAdmin{server: s.server}.handler()))
 	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}, l, nil
 }
@@ -103,12 +104,13 @@ func adminFlags(more ...cli.Flag) []cli.Flag {
 	}, more...)
 }
 
+// adminAsk makes an action of a request to the running program.
+func adminAsk(method, path string) cli.ActionFunc {
+	return func(ctx context.Context, cmd *cli.Command) error { return admin(ctx, cmd, method, path, nil) }
+}
+
 func projectionsCommand() *cli.Command {
-	ask := func(method, path string) cli.ActionFunc {
-		return func(ctx context.Context, cmd *cli.Command) error {
-			return admin(ctx, cmd, method, "/projections"+path, nil)
-		}
-	}
+	ask := func(method, path string) cli.ActionFunc { return adminAsk(method, "/projections"+path) }
 	return &cli.Command{
 		Name: "projections", Usage: "the read models of a running program",
 		Commands: []*cli.Command{

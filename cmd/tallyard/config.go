@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"tallyard/domain/storage"
 	"tallyard/infra/files"
 )
 
@@ -31,6 +32,7 @@ type config struct {
 	originsKept time.Duration // how long client addresses are kept
 	adminSocket string
 	copyRate    int64 // bytes a second that copies of files read; 0: no limit
+	limits      storage.Limits
 	network     eventStoreNetwork
 	room        eventStoreRoom
 }
@@ -56,6 +58,9 @@ func commonFlags(addr string) []cli.Flag {
 		&cli.DurationFlag{Name: "shutdown-timeout", Value: 20 * time.Second, Sources: env("shutdown-timeout"), Usage: "how long a clean stop may take"},
 		&cli.DurationFlag{Name: "keep-addresses", Value: 90 * 24 * time.Hour, Sources: env("keep-addresses"), Usage: "how long the audit keeps clients' addresses"},
 		&cli.Int64Flag{Name: "copy-rate", Sources: env("copy-rate"), Usage: "bytes a second that copies of files may read, all of a process together; 0: no limit"},
+		&cli.Int64Flag{Name: "quota-home", Sources: env("quota-home"), Usage: "bytes that a home may hold, where none were set for it; 0: no limit"},
+		&cli.Int64Flag{Name: "quota-project", Sources: env("quota-project"), Usage: "the same for the space of a project"},
+		&cli.Int64Flag{Name: "quota-tenant", Sources: env("quota-tenant"), Usage: "the same for the space of a tenant"},
 		&cli.StringFlag{Name: "admin-socket", Sources: env("admin-socket"), Usage: "unix socket of the command line (default: inside the data directory)"},
 	}
 }
@@ -113,6 +118,7 @@ func configOf(cmd *cli.Command) config {
 		origins: cmd.StringSlice("origins"), introspect: cmd.Bool("introspection"), logFormat: cmd.String("log-format"),
 		shutdown: cmd.Duration("shutdown-timeout"), originsKept: cmd.Duration("keep-addresses"), adminSocket: cmd.String("admin-socket"),
 		copyRate: cmd.Int64("copy-rate"),
+		limits:   storage.Limits{Home: cmd.Int64("quota-home"), Project: cmd.Int64("quota-project"), Tenant: cmd.Int64("quota-tenant")},
 		network:  eventStoreNetworkOf(cmd),
 		room:     eventStoreRoomOf(cmd),
 	}
@@ -140,6 +146,9 @@ func (c *config) check() error {
 	}
 	if c.copyRate != 0 && c.copyRate < files.MinCopyRate {
 		return fmt.Errorf("--copy-rate %d: give 0 for no limit, or at least %d bytes a second", c.copyRate, files.MinCopyRate)
+	}
+	if min(c.limits.Home, c.limits.Project, c.limits.Tenant) < 0 {
+		return errors.New("--quota-home, --quota-project, --quota-tenant: give 0 for no limit, or bytes")
 	}
 	if err := errors.Join(c.network.check(c.eventStore != ""), c.room.check(c.eventStore != "")); err != nil {
 		return err

@@ -105,3 +105,31 @@ func (p *parts) sweepOnce(ctx context.Context, before time.Time) (removed int, e
 		}
 	}
 }
+
+// digestsKept is how long the digest of a file is remembered.
+const digestsKept = 180 * 24 * time.Hour
+
+// countSpaces counts anew what spaces hold, and forgets digests of files that
+// nobody has put anywhere for long.
+func (p *parts) countSpaces(ctx context.Context) error {
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			tell := func(space uuid.UUID, was, is int64) {
+				if was != is {
+					p.logger.InfoContext(ctx, "a space holds something else than was known", "space", space, "was", was, "is", is)
+				}
+			}
+			if err := p.accounts.recountAll(ctx, projstorage.Queries{Reader: p.reader}, now.Add(-countEvery), tell); err != nil && ctx.Err() == nil {
+				p.logger.WarnContext(ctx, "spaces not counted", "error", err)
+			}
+			if _, err := p.digests.table.DeleteBefore(ctx, now.Add(-digestsKept)); err != nil && ctx.Err() == nil {
+				p.logger.WarnContext(ctx, "old digests not dropped", "error", err)
+			}
+		}
+	}
+}

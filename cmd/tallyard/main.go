@@ -33,7 +33,7 @@ func root() *cli.Command {
 			devCommand(),
 			serveCommand(),
 			bootstrapCommand(),
-			projectionsCommand(),
+			projectionsCommand(), quotaCommand(),
 			eventsCommand(),
 			graphqlCommand(),
 			uploadCommand(),

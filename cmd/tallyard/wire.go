@@ -68,6 +68,8 @@ type parts struct {
 	worker     *operations.Worker
 	services   []lifecycle.Service // in the order in which they start
 	origins    origins
+	accounts   accounts
+	digests    digests
 	events     *embedded.Server // nil: another event store
 }
 
@@ -103,6 +105,10 @@ func build(ctx context.Context, c config, s *stores, logger *slog.Logger) (p *pa
 		return p, err
 	}
 	p.domain = newDomain(p.log, reg, p.pool, master, persons, p.disk, logger)
+	p.domain.spaces.Limits = c.limits
+	p.accounts = accounts{p.domain.spaces, postgres.NewSpaceUsage(p.pool), p.disk}
+	p.digests = digests{postgres.NewFileDigests(p.pool)}
+	p.disk.Account(p.accounts, p.digests)
 	if p.store, err = es.Identity(ctx, p.domain.runtime); err != nil {
 		return p, fmt.Errorf("event store: %w", err)
 	}
@@ -152,6 +158,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 		Algorithms: algorithms, Operations: projoperation.Queries{Reader: p.reader},
 		People: projpeople.Queries{Reader: p.reader}, Progress: running,
 		Access: projaccess.Queries{Reader: p.reader}, Storage: projstorage.Queries{Reader: p.reader},
+		Usage: used{p.accounts.usage},
 	}
 	find := &graph.Finder{
 		Algorithms: &graphalgorithm.API{Runtime: rt, Handler: d.algorithms, Queries: algorithms, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
@@ -159,7 +166,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 		People:     &graphpeople.API{Runtime: rt, Users: d.users, Projects: d.projects, Queries: queries.People, Commands: commands, Sealer: sealer, History: past},
 		Storage: &graphstorage.API{
 			Runtime: rt, Handler: d.spaces, Queries: projstorage.Queries{Reader: p.reader},
-			Disk: disk{p.disk}, Sources: algorithms, Commands: commands, Sealer: sealer, History: past,
+			Disk: disk{p.disk}, Usage: queries.Usage, Sources: algorithms, Commands: commands, Sealer: sealer, History: past,
 		},
 	}
 	find.Audit = &graphaudit.API{Queries: projaudit.Queries{Reader: p.reader}, Commands: commands, Sealer: sealer, Live: p.hub, Things: find}
@@ -181,7 +188,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 			ctx, err := p.auth.Authenticate(ctx, token)
 			return ctx, problem.Outage(err)
 		},
-		Spaces: moves, Store: p.disk, Logger: p.logger,
+		Spaces: moves, Store: p.disk, Sums: p.digests, Logger: p.logger,
 		Recorder: moves,
 	})
 	return nil
@@ -224,7 +231,7 @@ func (p *parts) buildWorker() {
 		p.services = append(p.services, loop("live", p.hub.Run, p.logger), loop("sessions", func(ctx context.Context) error { return p.auth.Run(ctx, p.log) }, p.logger))
 	}
 	if p.config.has(roleWorker) {
-		p.services = append(p.services, lifecycle.NewLoop(worker, p.logger), loop("uploads", p.sweepUploads, p.logger))
+		p.services = append(p.services, lifecycle.NewLoop(worker, p.logger), loop("uploads", p.sweepUploads, p.logger), loop("accounts", p.countSpaces, p.logger))
 	}
 }
 

@@ -13,6 +13,7 @@ var Types = []es.TypeDef{
 	es.Type[DirectoryCreated]("space.directory_created.v1"),
 	es.Type[FilesDeleted]("space.files_deleted.v1"),
 	es.Type[DirectoryRemovalRequested]("space.directory_removal_requested.v1"),
+	es.Type[QuotaSet]("space.quota_set.v1"),
 	es.Type[FileUploaded]("space.file_uploaded.v1"),
 }
 
@@ -104,4 +105,16 @@ type FileUploaded struct {
 // Changes implements es.Event.
 func (e FileUploaded) Changes() []es.Change {
 	return []es.Change{es.Set("path", e.Path), es.Set("sizeBytes", e.SizeBytes), es.Set("sha256", e.SHA256)}
+}
+
+// QuotaSet says how many bytes the space may hold; nil is what the installation
+// gives to spaces of its kind.
+type QuotaSet struct {
+	From *int64 `json:"from"`
+	To   *int64 `json:"to"`
+}
+
+// Changes implements es.Event.
+func (e QuotaSet) Changes() []es.Change {
+	return []es.Change{{Field: "quotaBytes", From: es.ValueOf(e.From), To: es.ValueOf(e.To)}}
 }

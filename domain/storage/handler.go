@@ -55,6 +55,7 @@ type Handler struct {
 	Access     access.Source
 	Files      Files
 	Operations Operations
+	Limits     Limits
 }
 
 // Refs is what a command on a space answers from.

@@ -36,6 +36,8 @@ type State struct {
 	Project uuid.UUID `json:"project,omitzero"` // of a project's space
 	Zone    string    `json:"zone"`
 	Created time.Time `json:"created"`
+	Quota   *int64    `json:"quota,omitempty"` // bytes; nil: what the installation gives
+	Version int       `json:"version"`         // counts changes that people made to the space itself
 }
 
 // Exists tells whether the space was ever made.
@@ -45,14 +47,18 @@ func (s State) Exists() bool { return s.Kind != "" }
 func (s State) Ref() es.Ref { return es.Ref{Kind: Category, ID: s.ID} }
 
 // Aggregate folds the events of a space.
-var Aggregate = es.Aggregate[State]{Category: Category, Fold: 1, Evolve: evolve}
+var Aggregate = es.Aggregate[State]{Category: Category, Fold: 2, Evolve: evolve}
 
 func evolve(s State, env es.Envelope) State {
-	if e, ok := env.Event.(SpaceCreated); ok {
+	switch e := env.Event.(type) {
+	case SpaceCreated:
 		return State{
 			Tenant: env.Stream.Tenant, ID: env.Root().ID, Kind: e.Kind,
 			Owner: e.Owner, Project: e.Project, Zone: e.Zone, Created: env.Meta.Time,
 		}
+	case QuotaSet:
+		s.Quota = e.To
+		s.Version++
 	}
 	return s // what happens to files is history, not state
 }

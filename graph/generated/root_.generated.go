@@ -406,6 +406,7 @@ type ComplexityRoot struct {
 		RetryOperation          func(childComplexity int, input gqlmodel.RetryOperationInput) int
 		RevokeAPIToken          func(childComplexity int, input gqlmodel.RevokeAPITokenInput) int
 		RevokeRole              func(childComplexity int, input gqlmodel.RevokeRoleInput) int
+		SetStorageQuota         func(childComplexity int, input gqlmodel.SetStorageQuotaInput) int
 		SuspendUser             func(childComplexity int, input gqlmodel.SuspendUserInput) int
 		UnfavoriteAlgorithm     func(childComplexity int, input gqlmodel.UnfavoriteAlgorithmInput) int
 		UpdateAlgorithmVersion  func(childComplexity int, input gqlmodel.UpdateAlgorithmVersionInput) int
@@ -574,14 +575,25 @@ type ComplexityRoot struct {
 		Role    func(childComplexity int) int
 	}
 
+	SetStorageQuotaPayload struct {
+		Receipt      func(childComplexity int) int
+		StorageSpace func(childComplexity int) int
+		UserErrors   func(childComplexity int) int
+	}
+
 	StorageSpace struct {
-		CreatedAt func(childComplexity int) int
-		History   func(childComplexity int, first *int32, after *string) int
-		ID        func(childComplexity int) int
-		Kind      func(childComplexity int) int
-		Owner     func(childComplexity int) int
-		Project   func(childComplexity int) int
-		Zone      func(childComplexity int) int
+		CountedAt         func(childComplexity int) int
+		CreatedAt         func(childComplexity int) int
+		History           func(childComplexity int, first *int32, after *string) int
+		ID                func(childComplexity int) int
+		Kind              func(childComplexity int) int
+		Owner             func(childComplexity int) int
+		Project           func(childComplexity int) int
+		QuotaBytes        func(childComplexity int) int
+		UsedBytes         func(childComplexity int) int
+		Version           func(childComplexity int) int
+		ViewerCanSetQuota func(childComplexity int) int
+		Zone              func(childComplexity int) int
 	}
 
 	StorageSpaceConnection struct {
@@ -2132,6 +2144,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RevokeRole(childComplexity, args["input"].(gqlmodel.RevokeRoleInput)), true
+	case "Mutation.setStorageQuota":
+		if e.ComplexityRoot.Mutation.SetStorageQuota == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setStorageQuota_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetStorageQuota(childComplexity, args["input"].(gqlmodel.SetStorageQuotaInput)), true
 	case "Mutation.suspendUser":
 		if e.ComplexityRoot.Mutation.SuspendUser == nil {
 			break
@@ -2898,6 +2921,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.RoleGrant.Role(childComplexity), true
 
+	case "SetStorageQuotaPayload.receipt":
+		if e.ComplexityRoot.SetStorageQuotaPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetStorageQuotaPayload.Receipt(childComplexity), true
+	case "SetStorageQuotaPayload.storageSpace":
+		if e.ComplexityRoot.SetStorageQuotaPayload.StorageSpace == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetStorageQuotaPayload.StorageSpace(childComplexity), true
+	case "SetStorageQuotaPayload.userErrors":
+		if e.ComplexityRoot.SetStorageQuotaPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetStorageQuotaPayload.UserErrors(childComplexity), true
+
+	case "StorageSpace.countedAt":
+		if e.ComplexityRoot.StorageSpace.CountedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StorageSpace.CountedAt(childComplexity), true
 	case "StorageSpace.createdAt":
 		if e.ComplexityRoot.StorageSpace.CreatedAt == nil {
 			break
@@ -2939,6 +2987,30 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.StorageSpace.Project(childComplexity), true
+	case "StorageSpace.quotaBytes":
+		if e.ComplexityRoot.StorageSpace.QuotaBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StorageSpace.QuotaBytes(childComplexity), true
+	case "StorageSpace.usedBytes":
+		if e.ComplexityRoot.StorageSpace.UsedBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StorageSpace.UsedBytes(childComplexity), true
+	case "StorageSpace.version":
+		if e.ComplexityRoot.StorageSpace.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StorageSpace.Version(childComplexity), true
+	case "StorageSpace.viewerCanSetQuota":
+		if e.ComplexityRoot.StorageSpace.ViewerCanSetQuota == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StorageSpace.ViewerCanSetQuota(childComplexity), true
 	case "StorageSpace.zone":
 		if e.ComplexityRoot.StorageSpace.Zone == nil {
 			break
@@ -3333,6 +3405,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("RetryOperationInput", ec.unmarshalInputRetryOperationInput),
 			graphql.NewInputUnmarshaler("RevokeApiTokenInput", ec.unmarshalInputRevokeApiTokenInput),
 			graphql.NewInputUnmarshaler("RevokeRoleInput", ec.unmarshalInputRevokeRoleInput),
+			graphql.NewInputUnmarshaler("SetStorageQuotaInput", ec.unmarshalInputSetStorageQuotaInput),
 			graphql.NewInputUnmarshaler("StorageSpaceFilter", ec.unmarshalInputStorageSpaceFilter),
 			graphql.NewInputUnmarshaler("SuspendUserInput", ec.unmarshalInputSuspendUserInput),
 			graphql.NewInputUnmarshaler("UnfavoriteAlgorithmInput", ec.unmarshalInputUnfavoriteAlgorithmInput),
@@ -5409,6 +5482,16 @@ type StorageSpace implements Node {
   project: Project
   "When it was created."
   createdAt: Time!
+  "Counts changes that people made to the space itself, such as its quota."
+  version: Int!
+  "The most bytes that it may hold; null for no limit."
+  quotaBytes: Long
+  "How many bytes it holds, also in unfinished uploads; null until it was counted for the first time. What workloads write shows at the next count."
+  usedBytes: Long
+  "When everything in it was counted last."
+  countedAt: Time
+  "You may set its quota."
+  viewerCanSetQuota: Boolean!
   "What happened in it, oldest first: who did what to which path. Give ` + "`" + `first` + "`" + `."
   history(
     "How many; 1 to 100."
@@ -5586,7 +5669,35 @@ type DeleteFileResult {
   userErrors: [UserError!]!
 }
 
+"How much a space may hold."
+input SetStorageQuotaInput {
+  "The space; or name a person."
+  spaceId: ID
+  "The person whose home it is; or name a space."
+  userId: ID
+  "The most bytes, 0 or more; null for what the installation gives to spaces of the kind."
+  quotaBytes: Long
+  "The version counter that you saw; when it moved on, you are told."
+  expectedVersion: Int
+  "Why; it is kept in the history."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to setStorageQuota."
+type SetStorageQuotaPayload {
+  "The space; null when it is somebody's home, into which only they look."
+  storageSpace: StorageSpace
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
 extend type Mutation {
+  "Says how much a space may hold. Only tenant admins do."
+  setStorageQuota("How much." input: SetStorageQuotaInput!): SetStorageQuotaPayload!
   "Makes a directory."
   createDirectory("Where." input: CreateDirectoryInput!): CreateDirectoryPayload!
   "Deletes files and directories."
@@ -6544,6 +6655,18 @@ func (ec *executionContext) childFields_RoleGrant(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type RoleGrant", field.Name)
 }
 
+func (ec *executionContext) childFields_SetStorageQuotaPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "storageSpace":
+		return ec.fieldContext_SetStorageQuotaPayload_storageSpace(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_SetStorageQuotaPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_SetStorageQuotaPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetStorageQuotaPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_StorageSpace(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -6558,6 +6681,16 @@ func (ec *executionContext) childFields_StorageSpace(ctx context.Context, field 
 		return ec.fieldContext_StorageSpace_project(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_StorageSpace_createdAt(ctx, field)
+	case "version":
+		return ec.fieldContext_StorageSpace_version(ctx, field)
+	case "quotaBytes":
+		return ec.fieldContext_StorageSpace_quotaBytes(ctx, field)
+	case "usedBytes":
+		return ec.fieldContext_StorageSpace_usedBytes(ctx, field)
+	case "countedAt":
+		return ec.fieldContext_StorageSpace_countedAt(ctx, field)
+	case "viewerCanSetQuota":
+		return ec.fieldContext_StorageSpace_viewerCanSetQuota(ctx, field)
 	case "history":
 		return ec.fieldContext_StorageSpace_history(ctx, field)
 	}

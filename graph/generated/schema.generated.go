@@ -40,6 +40,7 @@ type MutationResolver interface {
 	ReinstateUser(ctx context.Context, input gqlmodel.ReinstateUserInput) (*gqlmodel.ReinstateUserPayload, error)
 	CreateAPIToken(ctx context.Context, input gqlmodel.CreateAPITokenInput) (*gqlmodel.CreateAPITokenPayload, error)
 	RevokeAPIToken(ctx context.Context, input gqlmodel.RevokeAPITokenInput) (*gqlmodel.RevokeAPITokenPayload, error)
+	SetStorageQuota(ctx context.Context, input gqlmodel.SetStorageQuotaInput) (*gqlmodel.SetStorageQuotaPayload, error)
 	CreateDirectory(ctx context.Context, input gqlmodel.CreateDirectoryInput) (*gqlmodel.CreateDirectoryPayload, error)
 	DeleteFiles(ctx context.Context, input gqlmodel.DeleteFilesInput) (*gqlmodel.DeleteFilesPayload, error)
 }
@@ -319,6 +320,20 @@ func (ec *executionContext) field_Mutation_revokeRole_args(ctx context.Context, 
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (gqlmodel.RevokeRoleInput, error) {
 			return ec.unmarshalNRevokeRoleInput2tallyardᚋgraphᚋgqlmodelᚐRevokeRoleInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_setStorageQuota_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (gqlmodel.SetStorageQuotaInput, error) {
+			return ec.unmarshalNSetStorageQuotaInput2tallyardᚋgraphᚋgqlmodelᚐSetStorageQuotaInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -2115,6 +2130,50 @@ func (ec *executionContext) fieldContext_Mutation_revokeApiToken(ctx context.Con
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_setStorageQuota(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setStorageQuota(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetStorageQuota(ctx, fc.Args["input"].(gqlmodel.SetStorageQuotaInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.SetStorageQuotaPayload) graphql.Marshaler {
+			return ec.marshalNSetStorageQuotaPayload2ᚖtallyardᚋgraphᚋgqlmodelᚐSetStorageQuotaPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setStorageQuota(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SetStorageQuotaPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setStorageQuota_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createDirectory(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3600,6 +3659,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "revokeApiToken":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_revokeApiToken(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "setStorageQuota":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setStorageQuota(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++

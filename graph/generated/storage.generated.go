@@ -23,6 +23,9 @@ type StorageSpaceResolver interface {
 	Owner(ctx context.Context, obj *gqlmodel.StorageSpace) (*gqlmodel.User, error)
 	Project(ctx context.Context, obj *gqlmodel.StorageSpace) (*gqlmodel.Project, error)
 
+	UsedBytes(ctx context.Context, obj *gqlmodel.StorageSpace) (*int64, error)
+	CountedAt(ctx context.Context, obj *gqlmodel.StorageSpace) (*time.Time, error)
+	ViewerCanSetQuota(ctx context.Context, obj *gqlmodel.StorageSpace) (bool, error)
 	History(ctx context.Context, obj *gqlmodel.StorageSpace, first *int32, after *string) (*gqlmodel.HistoryConnection, error)
 }
 type StorageSpaceConnectionResolver interface {
@@ -673,6 +676,102 @@ func (ec *executionContext) fieldContext_FileEdge_node(_ context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _SetStorageQuotaPayload_storageSpace(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.SetStorageQuotaPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetStorageQuotaPayload_storageSpace(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StorageSpace, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.StorageSpace) graphql.Marshaler {
+			return ec.marshalOStorageSpace2ᚖtallyardᚋgraphᚋgqlmodelᚐStorageSpace(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SetStorageQuotaPayload_storageSpace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetStorageQuotaPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StorageSpace(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetStorageQuotaPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.SetStorageQuotaPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetStorageQuotaPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*gqlmodel.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetStorageQuotaPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetStorageQuotaPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetStorageQuotaPayload_receipt(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.SetStorageQuotaPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetStorageQuotaPayload_receipt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Receipt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetStorageQuotaPayload_receipt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetStorageQuotaPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Receipt(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _StorageSpace_id(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.StorageSpace) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -827,6 +926,121 @@ func (ec *executionContext) _StorageSpace_createdAt(ctx context.Context, field g
 }
 func (ec *executionContext) fieldContext_StorageSpace_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("StorageSpace", field, false, false, "Time")
+}
+
+func (ec *executionContext) _StorageSpace_version(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.StorageSpace) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StorageSpace_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StorageSpace_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StorageSpace", field, false, false, "Int")
+}
+
+func (ec *executionContext) _StorageSpace_quotaBytes(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.StorageSpace) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StorageSpace_quotaBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.QuotaBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StorageSpace_quotaBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StorageSpace", field, false, false, "Long")
+}
+
+func (ec *executionContext) _StorageSpace_usedBytes(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.StorageSpace) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StorageSpace_usedBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.StorageSpace().UsedBytes(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StorageSpace_usedBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StorageSpace", field, true, true, "Long")
+}
+
+func (ec *executionContext) _StorageSpace_countedAt(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.StorageSpace) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StorageSpace_countedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.StorageSpace().CountedAt(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StorageSpace_countedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StorageSpace", field, true, true, "Time")
+}
+
+func (ec *executionContext) _StorageSpace_viewerCanSetQuota(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.StorageSpace) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StorageSpace_viewerCanSetQuota(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.StorageSpace().ViewerCanSetQuota(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StorageSpace_viewerCanSetQuota(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StorageSpace", field, true, true, "Boolean")
 }
 
 func (ec *executionContext) _StorageSpace_history(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.StorageSpace) (ret graphql.Marshaler) {
@@ -1170,6 +1384,83 @@ func UnmarshalDeleteFilesInput(ctx context.Context, raw any) (gqlmodel.DeleteFil
 	return out, err
 }
 
+func (ec *executionContext) unmarshalInputSetStorageQuotaInput(ctx context.Context, obj any) (gqlmodel.SetStorageQuotaInput, error) {
+	var it gqlmodel.SetStorageQuotaInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"spaceId", "userId", "quotaBytes", "expectedVersion", "reason", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "spaceId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("spaceId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SpaceID = graphql.OmittableOf(data)
+		case "userId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UserID = graphql.OmittableOf(data)
+		case "quotaBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("quotaBytes"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.QuotaBytes = graphql.OmittableOf(data)
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = graphql.OmittableOf(data)
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalSetStorageQuotaInput unmarshals raw into the SetStorageQuotaInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalSetStorageQuotaInput(ctx context.Context, raw any) (gqlmodel.SetStorageQuotaInput, error) {
+	var out gqlmodel.SetStorageQuotaInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "SetStorageQuotaInput", raw, &out)
+	return out, err
+}
+
 func (ec *executionContext) unmarshalInputStorageSpaceFilter(ctx context.Context, obj any) (gqlmodel.StorageSpaceFilter, error) {
 	var it gqlmodel.StorageSpaceFilter
 	if obj == nil {
@@ -1506,6 +1797,49 @@ func (ec *executionContext) _FileEdge(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var setStorageQuotaPayloadImplementors = []string{"SetStorageQuotaPayload"}
+
+func (ec *executionContext) _SetStorageQuotaPayload(ctx context.Context, sel ast.SelectionSet, obj *gqlmodel.SetStorageQuotaPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setStorageQuotaPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetStorageQuotaPayload")
+		case "storageSpace":
+			out.Values[i] = ec._SetStorageQuotaPayload_storageSpace(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._SetStorageQuotaPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "receipt":
+			out.Values[i] = ec._SetStorageQuotaPayload_receipt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
 var storageSpaceImplementors = []string{"StorageSpace", "Node"}
 
 func (ec *executionContext) _StorageSpace(ctx context.Context, sel ast.SelectionSet, obj *gqlmodel.StorageSpace) graphql.Marshaler {
@@ -1549,6 +1883,34 @@ func (ec *executionContext) _StorageSpace(ctx context.Context, sel ast.Selection
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "version":
+			out.Values[i] = ec._StorageSpace_version(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "quotaBytes":
+			out.Values[i] = ec._StorageSpace_quotaBytes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "usedBytes":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._StorageSpace_usedBytes(ctx, field, obj)
+				})
+		case "countedAt":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._StorageSpace_countedAt(ctx, field, obj)
+				})
+		case "viewerCanSetQuota":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._StorageSpace_viewerCanSetQuota(ctx, field, obj)
+				})
 		case "history":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
 				true, true,
@@ -1777,6 +2139,19 @@ func (ec *executionContext) unmarshalNFileKind2tallyardᚋgraphᚋgqlmodelᚐFil
 
 func (ec *executionContext) marshalNFileKind2tallyardᚋgraphᚋgqlmodelᚐFileKind(ctx context.Context, sel ast.SelectionSet, v gqlmodel.FileKind) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) unmarshalNSetStorageQuotaInput2tallyardᚋgraphᚋgqlmodelᚐSetStorageQuotaInput(ctx context.Context, v any) (gqlmodel.SetStorageQuotaInput, error) {
+	res, err := ec.unmarshalInputSetStorageQuotaInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSetStorageQuotaPayload2ᚖtallyardᚋgraphᚋgqlmodelᚐSetStorageQuotaPayload(ctx context.Context, sel ast.SelectionSet, v *gqlmodel.SetStorageQuotaPayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "SetStorageQuotaPayload!")
+		return graphql.Null
+	}
+	return ec._SetStorageQuotaPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNStorageSpace2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐStorageSpaceᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.StorageSpace) graphql.Marshaler {

@@ -1292,6 +1292,32 @@ type RoleGrant struct {
 	ProjectID uuid.UUID `json:"-"`
 }
 
+// How much a space may hold.
+type SetStorageQuotaInput struct {
+	// The space; or name a person.
+	SpaceID graphql.Omittable[*string] `json:"spaceId"`
+	// The person whose home it is; or name a space.
+	UserID graphql.Omittable[*string] `json:"userId"`
+	// The most bytes, 0 or more; null for what the installation gives to spaces of the kind.
+	QuotaBytes graphql.Omittable[*int64] `json:"quotaBytes"`
+	// The version counter that you saw; when it moved on, you are told.
+	ExpectedVersion graphql.Omittable[*int32] `json:"expectedVersion"`
+	// Why; it is kept in the history.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to setStorageQuota.
+type SetStorageQuotaPayload struct {
+	// The space; null when it is somebody's home, into which only they look.
+	StorageSpace *StorageSpace `json:"storageSpace"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // A place for files.
 type StorageSpace struct {
 	// Opaque id; it stands in `/files/<space>/<path>`.
@@ -1306,6 +1332,16 @@ type StorageSpace struct {
 	Project *Project `json:"project"`
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
+	// Counts changes that people made to the space itself, such as its quota.
+	Version int32 `json:"version"`
+	// The most bytes that it may hold; null for no limit.
+	QuotaBytes *int64 `json:"quotaBytes"`
+	// How many bytes it holds, also in unfinished uploads; null until it was counted for the first time. What workloads write shows at the next count.
+	UsedBytes *int64 `json:"usedBytes"`
+	// When everything in it was counted last.
+	CountedAt *time.Time `json:"countedAt"`
+	// You may set its quota.
+	ViewerCanSetQuota bool `json:"viewerCanSetQuota"`
 	// What happened in it, oldest first: who did what to which path. Give `first`.
 	History *HistoryConnection `json:"history"`
 	Folded  storage.State      `json:"-"`

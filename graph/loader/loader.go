@@ -39,6 +39,18 @@ type Queries struct {
 	Access     projaccess.Queries
 	Storage    projstorage.Queries
 	Progress   ProgressSource
+	Usage      UsageSource
+}
+
+// UsageSource tells how much spaces hold.
+type UsageSource interface {
+	Find(ctx context.Context, tenant uuid.UUID, spaces []uuid.UUID) (map[uuid.UUID]Usage, error)
+}
+
+// Usage is what a space holds.
+type Usage struct {
+	Bytes     int64
+	CountedAt time.Time
 }
 
 // ProgressSource tells how far running operations are.
@@ -67,6 +79,7 @@ type Loaders struct {
 	Favorites  *dataloadgen.Loader[uuid.UUID, bool]
 	Operations *dataloadgen.Loader[uuid.UUID, *operation.State]
 	Progress   *dataloadgen.Loader[uuid.UUID, *Progress]
+	Usage      ByID[Usage]
 	Filter     projaccess.Filter
 }
 
@@ -138,6 +151,9 @@ func (q Queries) loaders(g access.Grants) *Loaders {
 		}),
 		Operations: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]operation.State, error) {
 			return q.Operations.ByIDs(ctx, f, ids)
+		}),
+		Usage: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Usage, error) {
+			return q.Usage.Find(ctx, f.Tenant, ids)
 		}),
 		Progress: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Progress, error) {
 			return q.Progress.Find(ctx, f.Tenant, ids)

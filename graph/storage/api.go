@@ -13,6 +13,7 @@ import (
 	"tallyard/domain/storage"
 	"tallyard/graph/command"
 	"tallyard/graph/history"
+	"tallyard/graph/loader"
 	"tallyard/graph/relay"
 	proj "tallyard/projections/storage"
 )
@@ -23,6 +24,7 @@ type API struct {
 	Handler  *storage.Handler
 	Queries  proj.Queries
 	Disk     Disk
+	Usage    loader.UsageSource
 	Sources  Sources
 	Commands *command.Gateway
 	Sealer   *relay.Sealer

@@ -17,11 +17,44 @@ import (
 )
 
 // Show is a space of the read model.
-func Show(s storage.State) *gqlmodel.StorageSpace {
-	return &gqlmodel.StorageSpace{
+func (a *API) Show(s storage.State) *gqlmodel.StorageSpace {
+	m := &gqlmodel.StorageSpace{
 		ID: relay.Of(relay.StorageSpace, s.ID), Kind: gqlmodel.StorageSpaceKind(s.Kind), Zone: s.Zone,
-		CreatedAt: s.Created, Folded: s,
+		CreatedAt: s.Created, Version: int32(s.Version), Folded: s, //nolint:gosec // far below 2^31
 	}
+	if most, limited := a.Handler.Limits.Limit(s); limited {
+		m.QuotaBytes = &most
+	}
+	return m
+}
+
+// usage is that of a space, by the loaders; nil until it was counted.
+func usage(ctx context.Context, obj *gqlmodel.StorageSpace) (*loader.Usage, error) {
+	return loader.From(ctx).Usage.Load(ctx, obj.Folded.ID)
+}
+
+// UsedBytes is how much a space holds.
+func (a *API) UsedBytes(ctx context.Context, obj *gqlmodel.StorageSpace) (*int64, error) {
+	u, err := usage(ctx, obj)
+	if err != nil || u == nil {
+		return nil, err
+	}
+	return &u.Bytes, nil
+}
+
+// CountedAt is when a space was counted last.
+func (a *API) CountedAt(ctx context.Context, obj *gqlmodel.StorageSpace) (*time.Time, error) {
+	u, err := usage(ctx, obj)
+	if err != nil || u == nil {
+		return nil, err
+	}
+	return &u.CountedAt, nil
+}
+
+// CanSetQuota tells whether the viewer says how much a space may hold.
+func (a *API) CanSetQuota(ctx context.Context, obj *gqlmodel.StorageSpace) (bool, error) {
+	v, err := authn.Must(ctx)
+	return err == nil && storage.MustSetQuota(v.Grants, obj.Folded) == nil, err
 }
 
 // List is the query storageSpaces.
@@ -51,7 +84,7 @@ func (a *API) List(ctx context.Context, in *gqlmodel.StorageSpaceFilter, args re
 		return nil, err
 	}
 	c := &gqlmodel.StorageSpaceConnection{Count: func(ctx context.Context) (int, error) { return a.Queries.Count(ctx, viewer, filter) }}
-	c.Edges, c.Nodes, c.PageInfo = relay.Connection(list, args, rows, proj.Key, Show,
+	c.Edges, c.Nodes, c.PageInfo = relay.Connection(list, args, rows, proj.Key, a.Show,
 		func(cursor string, n *gqlmodel.StorageSpace) *gqlmodel.StorageSpaceEdge {
 			return &gqlmodel.StorageSpaceEdge{Cursor: cursor, Node: n}
 		})
@@ -99,13 +132,20 @@ func (a *API) Get(ctx context.Context, id string, atLeast *string, asOf *time.Ti
 	if err != nil || m == nil || !past {
 		return m, err
 	}
-	// A space is as it was made: what came later happened to its files. So its
-	// first event tells, and a space of a million uploads is read as fast.
-	l, err := es.LoadRevision(ctx, a.Runtime, storage.Aggregate, v.Tenant, parsed.UUID, 0)
-	if err != nil || !l.State.Exists() || l.Position > at {
+	// Nobody ever set a quota: the space is as it was made. So its first event
+	// tells, and a space of a million uploads is read as fast.
+	if m.Version == 0 {
+		l, err := es.LoadRevision(ctx, a.Runtime, storage.Aggregate, v.Tenant, parsed.UUID, 0)
+		if err != nil || !l.State.Exists() || l.Position > at {
+			return nil, err
+		}
+		return a.Show(l.State), nil
+	}
+	l, err := es.LoadUntil(ctx, a.Runtime, storage.Aggregate, v.Tenant, parsed.UUID, at)
+	if err != nil || !l.State.Exists() {
 		return nil, err
 	}
-	return Show(l.State), nil
+	return a.Show(l.State), nil
 }
 
 // HistoryOf is what happened in a space.
@@ -119,7 +159,7 @@ func (a *API) ByID(ctx context.Context, id uuid.UUID) (*gqlmodel.StorageSpace, e
 	if err != nil || s == nil {
 		return nil, err
 	}
-	return Show(*s), nil
+	return a.Show(*s), nil
 }
 
 // Home is the viewer's own space; nil before the first file is put there.
@@ -136,5 +176,5 @@ func (a *API) Home(ctx context.Context) (*gqlmodel.StorageSpace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Show(s), nil
+	return a.Show(s), nil
 }

@@ -27,6 +27,7 @@ type copier struct {
 	modes    modes
 	journal  *journal
 	progress func(Progress)
+	room     func(bytes int64) error // takes room for a file; nil: nobody counts
 
 	done         Progress
 	known        map[string]record
@@ -209,6 +210,11 @@ func (c *copier) copyFile(src, dst *dir, n *node, path string) error {
 		return explain("open", c.scan.inSpace(path), err)
 	}
 	defer func() { _ = in.Close() }() // only read
+	if c.room != nil {
+		if err := c.room(n.stat.size); err != nil {
+			return err
+		}
+	}
 	sum, err := c.copyContent(dst, in, n, path)
 	if err != nil {
 		return errors.Join(explain("copy", c.scan.inSpace(path), err), dst.unlink(n.name))

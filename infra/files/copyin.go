@@ -58,6 +58,10 @@ func (s *Store) CopyIn(ctx context.Context, tenant, artefact, space uuid.UUID, f
 	c := s.copier(ctx, storage.Root, work, id.String(), j, progress)
 	c.scan.maxFiles, c.scan.maxBytes = 1<<62, 1<<62 // it was let in when it was published
 	c.modes = modes{file: fileMode, program: programMode, folder: folderMode}
+	room := s.meter(ctx, tenant, space)
+	c.room = func(bytes int64) error { return room.take(bytes, bytes) }
+	// Counted as a whole at the end: an earlier try may have left some of it.
+	defer s.recount(ctx, tenant, space)
 	partial, err := c.run(src)
 	if err != nil {
 		return Manifest{}, err
@@ -190,6 +194,7 @@ func (s *Store) DiscardCopyIn(ctx context.Context, tenant, space, id uuid.UUID) 
 		return explain("discard", "", err)
 	}
 	defer j.close()
+	defer s.recount(ctx, tenant, space)
 	if err := discardCopy(ctx, work, id.String()); err != nil {
 		return err
 	}

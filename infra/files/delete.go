@@ -57,7 +57,9 @@ func (s *Store) remove(ctx context.Context, tenant, space uuid.UUID, p storage.P
 	if err := moveToTrash(top, p, trash, mark+uuid.NewString(), wanted); err != nil {
 		return Progress{}, err
 	}
-	return emptyTrash(ctx, trash, mark, p.String(), progress)
+	done, err := emptyTrash(ctx, trash, mark, p.String(), progress)
+	s.give(ctx, tenant, space, done.DoneBytes)
+	return done, err
 }
 
 // keyOf is a file name for any path.

@@ -43,6 +43,8 @@ type Store struct {
 	maxFiles          int64
 	maxBytes          int64
 	rate              *rate
+	ledger            Ledger  // nil: nothing is counted
+	digests           Digests // nil: nobody learns
 
 	// syncAround is the function of that name, except in tests that don't ask for durability.
 	syncAround func(*dir) error

@@ -2,8 +2,10 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +20,23 @@ type stat struct {
 }
 
 func (s stat) modTime() time.Time { return time.Unix(0, s.modified) }
+
+// version names the content of a regular file: nobody changes that without
+// changing the time that the kernel alone sets.
+func (s stat) version() string {
+	return fmt.Sprintf("%d:%d:%d:%d", s.device, s.inode, s.changed, s.size)
+}
+
+// VersionOf is the version of an open file, by what its Stat gives; empty where
+// that does not tell enough.
+func VersionOf(info fs.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.Mode().IsRegular() {
+		return ""
+	}
+	device, changed := deviceAndChanged(st)
+	return stat{device: device, inode: st.Ino, changed: changed, size: info.Size()}.version()
+}
 
 // same tells whether two looks saw the same unchanged file.
 func (s stat) same(o stat) bool { return s == o }

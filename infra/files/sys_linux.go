@@ -3,12 +3,17 @@ package files
 import (
 	"errors"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // modeAndDevice have other types on other systems.
 func modeAndDevice(st *unix.Stat_t) (mode uint32, device uint64) { return st.Mode, st.Dev }
+
+func deviceAndChanged(st *syscall.Stat_t) (device uint64, changed int64) {
+	return st.Dev, st.Ctim.Nano()
+}
 
 // cloneFile makes dst share src's blocks, where the file system can.
 func cloneFile(dst, src *os.File) error {

@@ -5,12 +5,17 @@ package files
 import (
 	"errors"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 func modeAndDevice(st *unix.Stat_t) (mode uint32, device uint64) {
 	return uint32(st.Mode), uint64(st.Dev)
+}
+
+func deviceAndChanged(st *syscall.Stat_t) (device uint64, changed int64) {
+	return uint64(st.Dev), st.Ctimespec.Nano()
 }
 
 func cloneFile(_, _ *os.File) error { return errors.ErrUnsupported }

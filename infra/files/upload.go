@@ -55,6 +55,12 @@ func (s *Store) Receive(ctx context.Context, tenant, space uuid.UUID, p storage.
 		return 0, nil, false, explain("upload", p.String(), err)
 	}
 	defer u.close()
+	u.room = s.meter(ctx, tenant, space)
+	defer func() { u.room.settle(u.left() - u.found) }()
+	if err := u.room.room(total - u.size); err != nil {
+		received, err = u.keep(err)
+		return received, nil, false, err
+	}
 	if err := u.write(ctx, body); err != nil || (total != UnknownTotal && u.size < total) {
 		received, err = u.keep(err)
 		return received, nil, false, explain("upload", p.String(), err)
@@ -62,7 +68,13 @@ func (s *Store) Receive(ctx context.Context, tenant, space uuid.UUID, p storage.
 	if sum, err = u.verify(ctx, checksum); err != nil {
 		return 0, nil, false, explain("upload", p.String(), err)
 	}
-	created, err = u.finish(top, p)
+	created, version, err := u.finish(top, p)
+	if err == nil && s.digests != nil && version != "" {
+		// Not to know it costs reading the file again.
+		if err := s.digests.Learn(context.WithoutCancel(ctx), tenant, space, p, version, sum); err != nil {
+			s.log.WarnContext(ctx, "digest of an upload not kept", "error", err)
+		}
+	}
 	return u.size, sum, created, explain("upload", p.String(), err)
 }
 
@@ -111,6 +123,19 @@ type upload struct {
 	f           *os.File
 	size, total int64
 	digest      hash.Hash // of everything written; nil when only the end is written now
+
+	room     *meter
+	found    int64 // bytes that an earlier part left
+	replaced int64 // bytes of the file whose place this one took
+	gone     bool  // discarded
+}
+
+// left are the bytes that lie in the space because of the upload.
+func (u *upload) left() int64 {
+	if u.gone {
+		return 0
+	}
+	return u.size - u.replaced
 }
 
 // uploadNote lies beside the bytes of an unfinished upload.
@@ -149,7 +174,7 @@ func (u *upload) take(p storage.Path, offset int64) error {
 	if now, err := u.area.lstat(u.key + ".data"); err != nil || !now.sameFile(mine) {
 		return busy("Another upload to this path has just ended")
 	}
-	u.size = mine.size
+	u.size, u.found = mine.size, mine.size
 	if offset == 0 {
 		u.size, u.digest = 0, sha256.New()
 		return errors.Join(u.f.Truncate(0), u.writeNote(uploadNote{Path: p.String(), Total: u.total}))
@@ -183,6 +208,9 @@ func (u *upload) write(ctx context.Context, body io.Reader) error {
 			if u.total != UnknownTotal && u.size+int64(n) > u.total {
 				return errors.Join(tooManyBytes(u.total), u.discard())
 			}
+			if err := u.room.take(int64(n), u.total-u.size); err != nil {
+				return err
+			}
 			if _, err := u.f.WriteAt(buffer[:n], u.size); err != nil {
 				return err // keep counts what was written of it
 			}
@@ -215,10 +243,14 @@ func (u *upload) keep(cause error) (received int64, err error) {
 		return 0, errors.Join(cause, err)
 	}
 	st, err := statFile(u.f)
+	if err == nil {
+		u.size = st.size
+	}
 	return st.size, errors.Join(cause, err)
 }
 
 func (u *upload) discard() error {
+	u.gone = true
 	return errors.Join(u.area.unlink(u.key+".data"), u.area.unlink(u.key+".json"))
 }
 
@@ -252,13 +284,15 @@ func (r *ctxReader) Read(b []byte) (int, error) {
 }
 
 // finish gives the file its place.
-func (u *upload) finish(top *dir, p storage.Path) (created bool, err error) {
+// The version is that of the file in its place, empty when it was changed there
+// already.
+func (u *upload) finish(top *dir, p storage.Path) (created bool, version string, err error) {
 	if err := errors.Join(u.f.Chmod(fileMode), u.f.Sync()); err != nil {
-		return false, err
+		return false, "", err
 	}
 	parent, err := build(top, p.Dir())
 	if err != nil {
-		return false, err
+		return false, "", err
 	}
 	defer parent.close()
 	name, st, err := parent.lookup(p.Base())
@@ -266,20 +300,31 @@ func (u *upload) finish(top *dir, p storage.Path) (created bool, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		created = true
 	case err != nil:
-		return false, err
+		return false, "", err
 	case st.dir:
-		return false, isFolder(p)
+		return false, "", isFolder(p)
 	case !st.regular:
-		return false, isOther(p.String())
+		return false, "", isOther(p.String())
 	case st.exec: // a program that is replaced stays one
 		if err := u.f.Chmod(programMode); err != nil {
-			return false, err
+			return false, "", err
 		}
 	}
-	if err := rename(u.area, u.key+".data", parent, name); err != nil {
-		return false, err
+	whole, err := statFile(u.f)
+	if err != nil {
+		return false, "", err
 	}
-	return created, errors.Join(u.area.unlink(u.key+".json"), parent.sync(), u.area.sync())
+	if err := rename(u.area, u.key+".data", parent, name); err != nil {
+		return false, "", err
+	}
+	if !created {
+		u.replaced = st.size
+	}
+	// The renaming is a change of the inode; any other one shows in size or time.
+	if placed, err := statFile(u.f); err == nil && placed.size == whole.size && placed.modified == whole.modified {
+		version = placed.version()
+	}
+	return created, version, errors.Join(u.area.unlink(u.key+".json"), parent.sync(), u.area.sync())
 }
 
 func (u *upload) writeNote(n uploadNote) (err error) {

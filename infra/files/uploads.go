@@ -57,7 +57,14 @@ func (s *Store) DiscardUpload(ctx context.Context, tenant, space uuid.UUID, p st
 	}
 	defer area.close()
 	u := upload{area: area, key: keyOf(p.String())}
-	return explain("discard upload", p.String(), u.discard())
+	if st, err := area.lstat(u.key + ".data"); err == nil && st.regular {
+		u.size = st.size
+	}
+	err = u.discard()
+	if err == nil {
+		s.give(ctx, tenant, space, u.size)
+	}
+	return explain("discard upload", p.String(), err)
 }
 
 func (s *Store) uploads(ctx context.Context, tenant, space uuid.UUID) (*dir, error) {
@@ -96,6 +103,9 @@ func (s *Store) Sweep(ctx context.Context, tenant, space uuid.UUID, untouchedSin
 		if err != nil {
 			return removed, fmt.Errorf("files: sweep %s: %w", name, err)
 		}
+	}
+	if removed > 0 {
+		s.recount(ctx, tenant, space)
 	}
 	return removed, nil
 }

@@ -3,6 +3,7 @@ package storage_test
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"testing"
 	"time"
 
@@ -68,6 +69,7 @@ func TestSpaces(t *testing.T) {
 		}
 	}()
 
+	quota := int64(1 << 40)
 	var last es.Position
 	var spaces []domain.State
 	for _, e := range []domain.SpaceCreated{
@@ -81,8 +83,14 @@ func TestSpaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spaces, last = append(spaces, out.State), out.Position
+		spaces = append(spaces, out.State)
 	}
+	set1 := func(domain.State) ([]es.Event, error) { return []es.Event{domain.QuotaSet{To: &quota}}, nil }
+	out, err := es.Execute(ctx, rt, es.System(rt.IDs.New(), "test", "test", acme), domain.Aggregate, spaces[3].ID, set1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spaces[3], last = out.State, out.Position
 	wait, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if err := reader.Await(wait, last, storage.Projection.Name); err != nil {
@@ -119,7 +127,10 @@ func TestSpaces(t *testing.T) {
 				t.Fatalf("count %d, found %d, listed %d, want %d (%v)", n, len(found), len(rows.Items), len(want), err)
 			}
 			for i, s := range rows.Items {
-				if s.ID != want[i] || found[s.ID] != s {
+				if quota := s.Quota; (quota != nil) != (s.ID == spaces[3].ID) || quota != nil && (*quota != 1<<40 || s.Version != 1) {
+					t.Errorf("quota of %+v", s)
+				}
+				if s.ID != want[i] || !reflect.DeepEqual(found[s.ID], s) {
 					t.Errorf("place %d: %+v", i, s)
 				}
 			}

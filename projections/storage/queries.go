@@ -27,7 +27,7 @@ func Key(s storage.State) page.Key {
 	return page.Key{Value: page.TimeValue(s.Created), ID: s.ID}
 }
 
-const columns = `t.id, t.tenant, t.kind, t.owner, t.project, t.zone, t.created_at`
+const columns = `t.id, t.tenant, t.kind, t.owner, t.project, t.zone, t.quota, t.version, t.created_at`
 
 // Filter cuts lists of spaces; what is zero does not cut.
 type Filter struct {
@@ -94,7 +94,7 @@ func readable(viewer access.Filter) (string, []any) {
 
 func scan(row pgx.CollectableRow) (storage.State, error) {
 	var s storage.State
-	err := row.Scan(&s.ID, &s.Tenant, &s.Kind, &s.Owner, &s.Project, &s.Zone, &s.Created)
+	err := row.Scan(&s.ID, &s.Tenant, &s.Kind, &s.Owner, &s.Project, &s.Zone, &s.Quota, &s.Version, &s.Created)
 	s.Created = s.Created.UTC()
 	return s, err
 }

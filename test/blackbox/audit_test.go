@@ -62,7 +62,15 @@ var deeds = map[string]deed{
 	},
 	"createDirectory": {func(*audited) vars { return vars{"path": "dir"} }, func(*audited) vars { return vars{"path": "../dir"} }, "space"},
 	"deleteFiles":     {func(*audited) vars { return vars{"paths": []string{"dir"}} }, func(*audited) vars { return vars{"paths": []string{"../dir"}} }, "space"},
-	"createProject":   {func(*audited) vars { return vars{"name": unique("aud")} }, func(*audited) vars { return vars{"name": "vision"} }, "project"},
+	"setStorageQuota": {
+		func(w *audited) vars {
+			return vars{"spaceId": w.sharedSpace("PROJECT"), "quotaBytes": "99999999999", "reason": "test"}
+		},
+		func(w *audited) vars {
+			return vars{"spaceId": w.sharedSpace("PROJECT"), "quotaBytes": "-1", "reason": "test"}
+		}, "space",
+	},
+	"createProject": {func(*audited) vars { return vars{"name": unique("aud")} }, func(*audited) vars { return vars{"name": "vision"} }, "project"},
 	"createUser": {
 		func(*audited) vars { return vars{"loginName": unique("aud"), "displayName": "Aud"} },
 		func(*audited) vars { return vars{"loginName": "alice", "displayName": "Aud"} }, "user",

@@ -181,6 +181,7 @@ var selections = map[string]string{
 	"dismissOperations":       "results { id operation { id state } " + refused + " }",
 	"createDirectory":         "file { path kind }",
 	"deleteFiles":             "results { path deleted operation { id kind } " + refused + " }",
+	"setStorageQuota":         "storageSpace { id version quotaBytes }",
 	"createProject":           "project { id name }",
 	"createUser":              "user { id loginName }",
 	"grantRole":               "user { id }",

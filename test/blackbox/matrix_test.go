@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -48,6 +49,7 @@ type stage struct {
 	operation, space   string
 	tenant             string
 	line               string // of the audit, about the version
+	shared             string // the project's space
 }
 
 func newStage(t *testing.T) *stage {
@@ -55,6 +57,7 @@ func newStage(t *testing.T) *stage {
 	s := &stage{world: newWorld(t)}
 	s.algorithm, s.version = s.create(s.input(unique("matrix")))
 	s.publish(s.version, "GROUP")
+	s.shared = s.sharedSpace("PROJECT")
 	s.operation = s.owner.operationOf(s.version).str("id")
 	me := s.owner.ask(`{ me { home { id } tenant { id } } }`, nil)
 	s.space, s.tenant = me.str("me.home.id"), me.str("me.tenant.id")
@@ -156,8 +159,11 @@ var acts = map[string]func(s *stage) vars{
 	"dismissOperations": func(s *stage) vars { return vars{"ids": []string{s.operation}} },
 	"createDirectory":   func(s *stage) vars { return vars{"spaceId": s.space, "path": unique("dir")} },
 	"deleteFiles":       func(s *stage) vars { return vars{"spaceId": s.space, "paths": []string{"resnet/lib"}} },
-	"createProject":     func(*stage) vars { return vars{"name": unique("matrix")} },
-	"createUser":        func(*stage) vars { return vars{"loginName": unique("matrix"), "displayName": "M"} },
+	"setStorageQuota": func(s *stage) vars {
+		return vars{"spaceId": s.shared, "quotaBytes": strconv.Itoa(1<<40 + int(serial.Add(1))), "reason": "test"}
+	},
+	"createProject": func(*stage) vars { return vars{"name": unique("matrix")} },
+	"createUser":    func(*stage) vars { return vars{"loginName": unique("matrix"), "displayName": "M"} },
 	"grantRole": func(s *stage) vars {
 		return vars{"userId": s.victim(), "role": "MEMBER", "projectId": s.project, "reason": "test"}
 	},

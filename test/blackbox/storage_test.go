@@ -1,11 +1,18 @@
 package blackbox_test
 
 import (
+	"encoding/base64"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // sharedSpace is the space of the world's project, or the tenant's; it comes
@@ -92,6 +99,40 @@ func TestSharedSpaces(t *testing.T) {
 	})
 }
 
+// onDisk is where a file of a space lies.
+func onDisk(t *testing.T, tenant, space, name string) string {
+	t.Helper()
+	id := func(opaque string) string {
+		b, err := base64.RawURLEncoding.DecodeString(opaque)
+		if err != nil || len(b) < 18 {
+			t.Fatalf("%s is no id: %v", opaque, err)
+		}
+		return uuid.UUID(b[2:18]).String()
+	}
+	return filepath.Join(shared.dir, "spaces", id(tenant), id(space), name)
+}
+
+// head asks for the headers of a file.
+func (c client) head(path string, headers ...string) http.Header {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodHead, c.p.url+"/files/"+path, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil || resp.StatusCode/100 != 2 {
+		c.t.Fatalf("%s: %d, %v", path, resp.StatusCode, err)
+	}
+	return resp.Header
+}
+
 func TestDeletedDirectories(t *testing.T) {
 	w := newWorld(t)
 	w.owner.upload("tree/a/b/c.txt", "abc")
@@ -160,6 +201,119 @@ func TestNamesThatDeceive(t *testing.T) {
 	t.Run("STO-01_not_by_deletion", func(t *testing.T) {
 		if got := w.owner.attempt("deleteFiles", vars{"paths": []string{name}}); got.str("results.0.userErrors.0.code") != "INVALID_CHARACTERS" {
 			t.Errorf("%s", got)
+		}
+	})
+}
+
+func TestQuota(t *testing.T) {
+	w := newWorld(t)
+	space := w.sharedSpace("PROJECT")
+	ask := func(c client) value {
+		c.t = t
+		return c.ask(`query($id: ID!) { storageSpace(id: $id) { version quotaBytes usedBytes countedAt viewerCanSetQuota } }`, vars{"id": space}).at("storageSpace")
+	}
+	put := func(name, content string) (int, string) { return w.owner.file(http.MethodPut, space+"/"+name, content) }
+	put("first", "12345")
+	t.Run("STO-01_a_space_tells_what_it_holds", func(t *testing.T) {
+		if got := ask(w.owner); got.str("usedBytes") != "5" || got.str("quotaBytes") != "" || got.str("countedAt") == "" || got.str("viewerCanSetQuota") != "false" {
+			t.Errorf("%s", got)
+		}
+	})
+	t.Run("STO-01_over_its_quota_nothing_comes_in", func(t *testing.T) {
+		w.admin.do("setStorageQuota", vars{"spaceId": space, "quotaBytes": "8", "reason": "small"})
+		status, body := put("second", "6789")
+		if status != http.StatusInsufficientStorage || !strings.Contains(body, "QUOTA_EXCEEDED") || !strings.Contains(body, "holds 5 bytes and may hold 8") {
+			t.Errorf("%d %s", status, body)
+		}
+		if got := ask(w.admin); got.str("usedBytes") != "5" || got.str("quotaBytes") != "8" || got.str("version") != "1" || got.str("viewerCanSetQuota") != "true" {
+			t.Errorf("%s", got)
+		}
+		if status, body := put("second", "678"); status != http.StatusCreated {
+			t.Errorf("%d %s", status, body)
+		}
+	})
+	t.Run("STO-01_what_is_deleted_makes_room", func(t *testing.T) {
+		w.owner.do("deleteFiles", vars{"spaceId": space, "paths": []string{"first"}})
+		if got := ask(w.owner); got.str("usedBytes") != "3" {
+			t.Errorf("%s", got)
+		}
+	})
+	t.Run("STO-01_of_a_home_without_looking_into_it", func(t *testing.T) {
+		got := w.admin.do("setStorageQuota", vars{"userId": w.ownerID, "quotaBytes": "1", "reason": "small"})
+		if got.at("storageSpace").v != nil {
+			t.Errorf("%s", got)
+		}
+		if status, _ := w.owner.file(http.MethodPut, "home/x", "12"); status != http.StatusInsufficientStorage {
+			t.Errorf("%d", status)
+		}
+		w.admin.do("setStorageQuota", vars{"userId": w.ownerID, "quotaBytes": nil, "reason": "none"})
+		w.owner.upload("x", "12")
+	})
+	t.Run("GEN-05_one_of_space_and_person_and_a_number_or_null", func(t *testing.T) {
+		w.admin.refuse("setStorageQuota", vars{"reason": "x"}, "INVALID_VALUE", "REQUIRED")
+		w.admin.refuse("setStorageQuota", vars{"spaceId": space, "quotaBytes": "-1", "reason": "x"}, "OUT_OF_RANGE")
+		w.owner.refuse("setStorageQuota", vars{"spaceId": space, "quotaBytes": "9", "reason": "x"}, "FORBIDDEN")
+	})
+	t.Run("AUD-03_a_quota_has_a_past", func(t *testing.T) {
+		got := w.owner.ask(`query($id: ID!) { storageSpace(id: $id) { history(first: 100) { nodes { event position reason changes { field from to } } } } }`, vars{"id": space})
+		for _, n := range got.list("storageSpace.history.nodes") {
+			if n.str("event") != "space.quota_set.v1" {
+				continue
+			}
+			then := w.owner.ask(`query($id: ID!, $p: Position) { storageSpace(id: $id, asOfPosition: $p) { quotaBytes version } }`, vars{"id": space, "p": n.str("position")})
+			if n.str("changes.0.to") != "8" || n.str("reason") != "small" || then.str("storageSpace.quotaBytes") != "8" {
+				t.Errorf("%s %s", n, then)
+			}
+			return
+		}
+		t.Errorf("%s", got)
+	})
+}
+
+func TestRecount(t *testing.T) {
+	w := newWorld(t)
+	w.owner.upload("a.txt", "hello")
+	me := w.owner.ask(`{ me { home { id usedBytes } tenant { id } } }`, nil)
+	if err := os.WriteFile(onDisk(t, me.str("me.tenant.id"), me.str("me.home.id"), "by_a_workload"), make([]byte, 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("STO-01_what_workloads_wrote_comes_to_light", func(t *testing.T) {
+		//nolint:gosec // G204: the program is the one built here
+		out, err := exec.CommandContext(t.Context(), binary, "quota", "recount", "--data-dir", shared.dir).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "spaces counted") {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		was := me.str("me.home.usedBytes")
+		now := w.owner.ask(`{ me { home { usedBytes } } }`, nil).str("me.home.usedBytes")
+		if n, _ := strconv.Atoi(was); now != strconv.Itoa(n+1000) || !strings.Contains(string(out), "was "+was+", holds "+now) {
+			t.Errorf("%s, was %s\n%s", now, was, out)
+		}
+	})
+}
+
+func TestChecksums(t *testing.T) {
+	w := newWorld(t)
+	const tag = `"sha256-2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"` // of "hello"
+	const digest = "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:"
+	w.owner.upload("a.txt", "hello")
+	t.Run("STO-02_the_tag_of_a_file_is_its_SHA-256", func(t *testing.T) {
+		got := w.owner.head("home/a.txt")
+		if got.Get("ETag") != tag || got.Get("Repr-Digest") != digest {
+			t.Errorf("%v", got)
+		}
+	})
+	t.Run("STO-02_what_a_workload_changed_is_read_again", func(t *testing.T) {
+		me := w.owner.ask(`{ me { home { id } tenant { id } } }`, nil)
+		file := onDisk(t, me.str("me.tenant.id"), me.str("me.home.id"), "a.txt")
+		if err := os.WriteFile(file, []byte("HELLO"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.owner.head("home/a.txt"); got.Get("ETag") == tag || got.Get("Repr-Digest") != "" {
+			t.Errorf("%v", got)
+		}
+		wanted := w.owner.head("home/a.txt", "Want-Repr-Digest", "sha-256=1")
+		if known := w.owner.head("home/a.txt"); known.Get("Repr-Digest") == "" || known.Get("Repr-Digest") == digest || known.Get("ETag") != wanted.Get("ETag") {
+			t.Errorf("%v %v", wanted, known)
 		}
 	})
 }

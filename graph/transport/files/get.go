@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"strconv"
 	"time"
@@ -31,16 +32,17 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, t target) (err err
 		return err
 	}
 	defer func() { _ = file.Close() }() // only read
-	if wantsDigest(r.Header) {
-		sum, err := h.digest(ctx, file)
-		if err != nil {
-			return err
-		}
+	sum, err := h.sum(ctx, t, file, info, wantsDigest(r.Header))
+	if err != nil {
+		return err
+	}
+	header.Set("ETag", etag(info))
+	if sum != nil {
 		header.Set("Repr-Digest", reprDigest(sum))
+		header.Set("ETag", etagOf(sum))
 	}
 	header.Set("Content-Type", contentType(t.path.Base()))
 	header.Set("Content-Disposition", disposition(t.path.Base()))
-	header.Set("ETag", etag(info))
 	out := &download{
 		ResponseWriter: w, h: h, r: r, control: http.NewResponseController(w),
 		record: func() error {
@@ -66,6 +68,33 @@ func (h *Handler) uploadHeaders(ctx context.Context, header http.Header, t targe
 		header.Set("Upload-Length", strconv.FormatInt(total, 10))
 	}
 	return true, nil
+}
+
+// sum gives the SHA-256 of a file: the one that is known, or, when it is wanted,
+// one that is made by reading all of it.
+func (h *Handler) sum(ctx context.Context, t target, file io.ReadSeeker, info fs.FileInfo, wanted bool) ([]byte, error) {
+	if h.cfg.Sums != nil {
+		if sum, err := h.cfg.Sums.Known(ctx, t.tenant, t.space, t.path, info); err != nil || sum != nil {
+			return sum, err
+		}
+	}
+	if !wanted {
+		return nil, nil
+	}
+	sum, err := h.digest(ctx, file)
+	if err != nil || h.cfg.Sums == nil {
+		return sum, err
+	}
+	// Written to meanwhile, the file is no longer what the information is of.
+	if f, ok := file.(interface{ Stat() (fs.FileInfo, error) }); ok {
+		if now, err := f.Stat(); err == nil && now.Size() == info.Size() && now.ModTime().Equal(info.ModTime()) {
+			err = h.cfg.Sums.Keep(ctx, t.tenant, t.space, t.path, now, sum)
+			if err != nil {
+				h.cfg.Logger.WarnContext(ctx, "digest of a file not kept", "error", err)
+			}
+		}
+	}
+	return sum, nil
 }
 
 // digest reads the whole file. Few do so at once, since it is cheap to ask for.

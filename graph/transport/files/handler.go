@@ -49,6 +49,15 @@ type Store interface {
 	Receive(ctx context.Context, tenant, space uuid.UUID, p storage.Path, offset, total int64, body io.Reader, checksum []byte) (received int64, sum []byte, created bool, err error)
 }
 
+// Sums remembers the SHA-256 of files as they are; infra/files tells it of uploads.
+type Sums interface {
+	// Known gives the sum of the file that the information is of; nil when it is
+	// not known, or was of what the file was before.
+	Known(ctx context.Context, tenant, space uuid.UUID, p storage.Path, info fs.FileInfo) ([]byte, error)
+	// Keep keeps the sum of a file that was read whole.
+	Keep(ctx context.Context, tenant, space uuid.UUID, p storage.Path, info fs.FileInfo, sum []byte) error
+}
+
 // Recorder makes events of what is done. Announced is called before the first
 // byte of a file is taken, Uploaded when the file has its place, Downloaded
 // before the first byte leaves.
@@ -64,6 +73,7 @@ type Config struct {
 	Spaces       Spaces
 	Store        Store
 	Recorder     Recorder
+	Sums         Sums         // nil remembers nothing
 	Logger       *slog.Logger // nil discards
 
 	MaxFileBytes  int64         // of one file; 0 means 1 TiB

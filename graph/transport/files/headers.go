@@ -3,6 +3,7 @@ package files
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -128,3 +129,7 @@ func disposition(name string) string {
 func etag(info fs.FileInfo) string {
 	return fmt.Sprintf("\"%x-%x\"", info.Size(), info.ModTime().UnixNano())
 }
+
+// etagOf is the tag of a file whose SHA-256 is known: the same content has the
+// same one, wherever and whenever it was put there.
+func etagOf(sum []byte) string { return `"sha256-` + hex.EncodeToString(sum) + `"` }

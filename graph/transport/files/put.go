@@ -58,6 +58,9 @@ func (h *Handler) put(w http.ResponseWriter, r *http.Request, t target) error {
 		status = http.StatusCreated
 	}
 	w.Header().Set("Repr-Digest", reprDigest(sum))
+	if h.cfg.Sums != nil {
+		w.Header().Set("ETag", etagOf(sum))
+	}
 	answer(w, r, status, map[string]any{"path": t.path.String(), "size": received, "sha256": hex.EncodeToString(sum)})
 	return nil
 }
