@@ -17,6 +17,7 @@ import (
 	"tallyard/graph/operation"
 	"tallyard/graph/people"
 	"tallyard/graph/relay"
+	"tallyard/graph/setting"
 	"tallyard/graph/storage"
 	projaudit "tallyard/projections/audit"
 )
@@ -30,6 +31,7 @@ type Finder struct {
 	Audit      *audit.API
 	Operations *operation.API
 	People     *people.API
+	Setting    *setting.API
 	Storage    *storage.API
 }
 
@@ -149,6 +151,8 @@ func (f *Finder) byID(ctx context.Context, id relay.ID) (gqlmodel.Node, error) {
 		return found(f.Operations.ByID(ctx, id.UUID))
 	case relay.StorageSpace:
 		return found(f.Storage.ByID(ctx, id.UUID))
+	case relay.Settings:
+		return found(f.Setting.ByID(ctx, id.UUID))
 	case relay.AuditEntry:
 		return found(f.Audit.ByID(ctx, id.UUID))
 	}

@@ -8,6 +8,7 @@ import (
 	"tallyard/graph/audit"
 	"tallyard/graph/operation"
 	"tallyard/graph/people"
+	"tallyard/graph/setting"
 	"tallyard/graph/storage"
 )
 
@@ -17,6 +18,7 @@ type Resolver struct {
 	Audit      *audit.API
 	Operations *operation.API
 	People     *people.API
+	Setting    *setting.API
 	Storage    *storage.API
 	Find       *Finder
 }

@@ -133,8 +133,8 @@ func (m models) Model(ctx context.Context, g access.Grants, id uuid.UUID) (bool,
 type origins struct{ table *postgres.Origins }
 
 // Record implements command.Origins.
-func (o origins) Record(ctx context.Context, request uuid.UUID, address, userAgent string, at time.Time) error {
-	return o.table.Record(ctx, postgres.Origin{Request: request, Address: address, UserAgent: userAgent, At: at})
+func (o origins) Record(ctx context.Context, request, tenant uuid.UUID, address, userAgent string, at time.Time) error {
+	return o.table.Record(ctx, postgres.Origin{Request: request, Tenant: tenant, Address: address, UserAgent: userAgent, At: at})
 }
 
 // progress tells how far running operations are.

@@ -29,7 +29,6 @@ type config struct {
 	logFormat   string
 	shutdown    time.Duration
 	introspect  bool
-	originsKept time.Duration // how long client addresses are kept
 	adminSocket string
 	copyRate    int64 // bytes a second that copies of files read; 0: no limit
 	limits      storage.Limits
@@ -56,7 +55,6 @@ func commonFlags(addr string) []cli.Flag {
 		&cli.StringFlag{Name: "addr", Value: addr, Sources: env("addr"), Usage: "address to listen on; port 0 picks a free one and prints it"},
 		&cli.StringFlag{Name: "data-dir", Value: defaultDataDir(), Sources: env("data-dir"), Usage: "where files and everything embedded lie"},
 		&cli.DurationFlag{Name: "shutdown-timeout", Value: 20 * time.Second, Sources: env("shutdown-timeout"), Usage: "how long a clean stop may take"},
-		&cli.DurationFlag{Name: "keep-addresses", Value: 90 * 24 * time.Hour, Sources: env("keep-addresses"), Usage: "how long the audit keeps clients' addresses"},
 		&cli.Int64Flag{Name: "copy-rate", Sources: env("copy-rate"), Usage: "bytes a second that copies of files may read, all of a process together; 0: no limit"},
 		&cli.Int64Flag{Name: "quota-home", Sources: env("quota-home"), Usage: "bytes that a home may hold, where none were set for it; 0: no limit"},
 		&cli.Int64Flag{Name: "quota-project", Sources: env("quota-project"), Usage: "the same for the space of a project"},
@@ -116,7 +114,7 @@ func configOf(cmd *cli.Command) config {
 		addr: cmd.String("addr"), dataDir: cmd.String("data-dir"), roles: cmd.StringSlice("roles"),
 		eventStore: cmd.String("eventstore"), database: cmd.String("database"), masterKey: cmd.String("master-key-file"),
 		origins: cmd.StringSlice("origins"), introspect: cmd.Bool("introspection"), logFormat: cmd.String("log-format"),
-		shutdown: cmd.Duration("shutdown-timeout"), originsKept: cmd.Duration("keep-addresses"), adminSocket: cmd.String("admin-socket"),
+		shutdown: cmd.Duration("shutdown-timeout"), adminSocket: cmd.String("admin-socket"),
 		copyRate: cmd.Int64("copy-rate"),
 		limits:   storage.Limits{Home: cmd.Int64("quota-home"), Project: cmd.Int64("quota-project"), Tenant: cmd.Int64("quota-tenant")},
 		network:  eventStoreNetworkOf(cmd),
@@ -140,9 +138,6 @@ func (c *config) check() error {
 	}
 	if c.shutdown <= 0 {
 		return fmt.Errorf("--shutdown-timeout %v: give a time above zero, such as 20s", c.shutdown)
-	}
-	if c.originsKept < 0 {
-		return fmt.Errorf("--keep-addresses %v: give zero or more, such as 2160h", c.originsKept)
 	}
 	if c.copyRate != 0 && c.copyRate < files.MinCopyRate {
 		return fmt.Errorf("--copy-rate %d: give 0 for no limit, or at least %d bytes a second", c.copyRate, files.MinCopyRate)

@@ -16,7 +16,6 @@ func TestSettings(t *testing.T) {
 		says  string
 	}{
 		"no time to stop":         {func(c *config) { c.shutdown = -time.Second }, "--shutdown-timeout"},
-		"addresses kept too few":  {func(c *config) { c.originsKept = -time.Second }, "--keep-addresses"},
 		"copies below the lowest": {func(c *config) { c.copyRate = 1 }, "--copy-rate"},
 		"a negative copy rate":    {func(c *config) { c.copyRate = -1 }, "--copy-rate"},
 	} {

@@ -16,6 +16,7 @@ import (
 	"tallyard/domain/flows/spaces"
 	"tallyard/domain/operation"
 	"tallyard/domain/project"
+	"tallyard/domain/setting"
 	"tallyard/domain/storage"
 	"tallyard/domain/tenant"
 	"tallyard/domain/user"
@@ -28,6 +29,7 @@ import (
 	projoperation "tallyard/projections/operation"
 	projpeople "tallyard/projections/people"
 	"tallyard/projections/runner"
+	projsetting "tallyard/projections/setting"
 	projstorage "tallyard/projections/storage"
 )
 
@@ -38,6 +40,7 @@ func registry() (*es.Registry, error) {
 		tenant.Types,
 		project.Types,
 		user.Types,
+		setting.Types,
 		storage.Types,
 		operation.Types,
 		algorithm.Types,
@@ -49,6 +52,7 @@ func projections(persons user.PersonKeys) (*runner.Set, error) {
 	return runner.NewSet(
 		projpeople.Projection(persons),
 		projaccess.Projection,
+		projsetting.Projection,
 		projstorage.Projection,
 		projoperation.Projection,
 		projalgorithm.Projection,
@@ -62,6 +66,7 @@ type domain struct {
 	tenants    *tenant.Handler
 	projects   *project.Handler
 	users      *user.Handler
+	settings   *setting.Handler
 	spaces     *storage.Handler
 	operations *operation.Handler
 	algorithms *algorithm.Handler
@@ -79,6 +84,7 @@ func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Ma
 	d.tenants = &tenant.Handler{Runtime: rt, Access: d.users}
 	d.projects = &project.Handler{Runtime: rt, Access: d.users}
 	d.users.Projects = d.projects
+	d.settings = &setting.Handler{Runtime: rt, Access: d.users, Projects: d.projects}
 	d.spaces = &storage.Handler{Runtime: rt, Access: d.users, Files: filework.Spaces{Store: disk}}
 	d.operations = &operation.Handler{Runtime: rt, Access: d.users}
 	d.algorithms = &algorithm.Handler{

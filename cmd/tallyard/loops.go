@@ -45,25 +45,6 @@ func (s projectorService) Status() lifecycle.Status {
 	return status
 }
 
-// forgetAddresses drops clients' addresses that were kept long enough.
-func (p *parts) forgetAddresses(ctx context.Context) error {
-	tick := time.NewTicker(time.Hour)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case now := <-tick.C:
-			n, err := p.origins.table.DeleteBefore(ctx, now.Add(-p.config.originsKept))
-			if err != nil {
-				p.logger.WarnContext(ctx, "old client addresses not dropped", "error", err)
-			} else if n > 0 {
-				p.logger.InfoContext(ctx, "old client addresses dropped", "count", n)
-			}
-		}
-	}
-}
-
 // uploadsKept is how long an upload that nobody goes on with is kept.
 const uploadsKept = 7 * 24 * time.Hour
 

@@ -102,7 +102,7 @@ func (t transfers) begin(ctx context.Context) (es.Command, error) {
 		ID: uuid.NewSHA1(uploadSpace, id[:]), Action: uploadAction, Tenant: v.Tenant, Actor: v.Actor,
 		Request: info.RequestID, Correlation: t.spaces.Runtime.IDs.New(),
 	}
-	return cmd, t.origins.Record(ctx, id, info.RemoteAddr, info.UserAgent, t.clock.Now())
+	return cmd, t.origins.Record(ctx, id, v.Tenant, info.RemoteAddr, info.UserAgent, t.clock.Now())
 }
 
 // Announced implements the port of graph/transport/files.

@@ -27,6 +27,7 @@ import (
 	graphpeople "tallyard/graph/people"
 	"tallyard/graph/problem"
 	"tallyard/graph/relay"
+	graphsetting "tallyard/graph/setting"
 	graphstorage "tallyard/graph/storage"
 	"tallyard/graph/transport"
 	transportfiles "tallyard/graph/transport/files"
@@ -164,6 +165,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 		Algorithms: &graphalgorithm.API{Runtime: rt, Handler: d.algorithms, Queries: algorithms, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
 		Operations: &graphoperation.API{Runtime: rt, Handler: d.operations, Queries: queries.Operations, Progress: running, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
 		People:     &graphpeople.API{Runtime: rt, Users: d.users, Projects: d.projects, Queries: queries.People, Commands: commands, Sealer: sealer, History: past},
+		Setting:    &graphsetting.API{Runtime: rt, Handler: d.settings, Commands: commands, History: past},
 		Storage: &graphstorage.API{
 			Runtime: rt, Handler: d.spaces, Queries: projstorage.Queries{Reader: p.reader},
 			Disk: disk{p.disk}, Usage: queries.Usage, Sources: algorithms, Commands: commands, Sealer: sealer, History: past,
@@ -173,7 +175,8 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 	requestID := func(ctx context.Context) string { return transport.RequestInfoFrom(ctx).RequestID }
 	p.graphql, err = transport.New(transport.Config{
 		Schema: generated.NewExecutableSchema(generated.Config{Schema: publicSchema(), Resolvers: &graph.Resolver{
-			Algorithms: find.Algorithms, Audit: find.Audit, Operations: find.Operations, People: find.People, Storage: find.Storage, Find: find,
+			Algorithms: find.Algorithms, Audit: find.Audit, Operations: find.Operations, People: find.People,
+			Setting: find.Setting, Storage: find.Storage, Find: find,
 		}}),
 		Extensions:    []graphql.HandlerExtension{loader.Extension{Queries: queries}},
 		Authenticator: p.auth, Present: problem.Presenter(p.logger, requestID), Logger: p.logger,

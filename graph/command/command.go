@@ -26,7 +26,7 @@ import (
 
 // Origins keeps from where requests came, apart from the events (AUD-06).
 type Origins interface {
-	Record(ctx context.Context, request uuid.UUID, address, userAgent string, at time.Time) error
+	Record(ctx context.Context, request, tenant uuid.UUID, address, userAgent string, at time.Time) error
 }
 
 // Waiter waits for the read models.
@@ -62,7 +62,7 @@ func (g *Gateway) Begin(ctx context.Context, o Options) (es.Command, error) {
 	}
 	field := graphql.GetFieldContext(ctx).Field
 	cmd := es.Command{ID: g.IDs.New(), Action: field.Name, Tenant: v.Tenant, Actor: v.Actor, Correlation: g.IDs.New()}
-	if cmd.Request, err = g.origin(ctx); err != nil {
+	if cmd.Request, err = g.origin(ctx, v.Tenant); err != nil {
 		return cmd, err
 	}
 	var faults fault.List
@@ -86,13 +86,13 @@ func (g *Gateway) Begin(ctx context.Context, o Options) (es.Command, error) {
 
 // origin records from where the request came, before anything is done, and
 // gives its id.
-func (g *Gateway) origin(ctx context.Context) (string, error) {
+func (g *Gateway) origin(ctx context.Context, tenant uuid.UUID) (string, error) {
 	info := transport.RequestInfoFrom(ctx)
 	id, err := uuid.Parse(info.RequestID)
 	if err != nil {
 		return "", fmt.Errorf("request without an id of ours: %w", err)
 	}
-	return id.String(), g.Origins.Record(ctx, id, info.RemoteAddr, info.UserAgent, g.Clock.Now())
+	return id.String(), g.Origins.Record(ctx, id, tenant, info.RemoteAddr, info.UserAgent, g.Clock.Now())
 }
 
 // digest tells inputs apart; the key itself does not count.

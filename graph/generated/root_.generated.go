@@ -41,6 +41,7 @@ type ResolverRoot interface {
 	ProjectMemberConnection() ProjectMemberConnectionResolver
 	Query() QueryResolver
 	RoleGrant() RoleGrantResolver
+	Settings() SettingsResolver
 	StorageSpace() StorageSpaceResolver
 	StorageSpaceConnection() StorageSpaceConnectionResolver
 	Subscription() SubscriptionResolver
@@ -222,6 +223,11 @@ type ComplexityRoot struct {
 		Kind       func(childComplexity int) int
 	}
 
+	BooleanSetting struct {
+		SetIn func(childComplexity int) int
+		Value func(childComplexity int) int
+	}
+
 	CancelOperationPayload struct {
 		Operation  func(childComplexity int) int
 		Receipt    func(childComplexity int) int
@@ -387,6 +393,11 @@ type ComplexityRoot struct {
 		Reference func(childComplexity int) int
 	}
 
+	IntSetting struct {
+		SetIn func(childComplexity int) int
+		Value func(childComplexity int) int
+	}
+
 	Mutation struct {
 		CancelOperation         func(childComplexity int, input gqlmodel.CancelOperationInput) int
 		CreateAPIToken          func(childComplexity int, input gqlmodel.CreateAPITokenInput) int
@@ -410,6 +421,7 @@ type ComplexityRoot struct {
 		SuspendUser             func(childComplexity int, input gqlmodel.SuspendUserInput) int
 		UnfavoriteAlgorithm     func(childComplexity int, input gqlmodel.UnfavoriteAlgorithmInput) int
 		UpdateAlgorithmVersion  func(childComplexity int, input gqlmodel.UpdateAlgorithmVersionInput) int
+		UpdateSettings          func(childComplexity int, input gqlmodel.UpdateSettingsInput) int
 	}
 
 	Operation struct {
@@ -531,6 +543,7 @@ type ComplexityRoot struct {
 		Operations        func(childComplexity int, filter *gqlmodel.OperationFilter, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		Project           func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		Projects          func(childComplexity int, first *int32, after *string, last *int32, before *string, atLeast *string) int
+		Settings          func(childComplexity int, id *string, platform *bool, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		StorageSpace      func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		StorageSpaces     func(childComplexity int, filter *gqlmodel.StorageSpaceFilter, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		Tenant            func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
@@ -579,6 +592,20 @@ type ComplexityRoot struct {
 		Receipt      func(childComplexity int) int
 		StorageSpace func(childComplexity int) int
 		UserErrors   func(childComplexity int) int
+	}
+
+	Settings struct {
+		ApprovalExpiryDays              func(childComplexity int) int
+		ClientAddressRetentionDays      func(childComplexity int) int
+		GlobalAlgorithmApprovalRequired func(childComplexity int) int
+		History                         func(childComplexity int, first *int32, after *string) int
+		ID                              func(childComplexity int) int
+		ModelApprovalRequired           func(childComplexity int) int
+		ModelPublishingEnabled          func(childComplexity int) int
+		Project                         func(childComplexity int) int
+		Scope                           func(childComplexity int) int
+		Version                         func(childComplexity int) int
+		ViewerCanUpdate                 func(childComplexity int) int
 	}
 
 	StorageSpace struct {
@@ -649,6 +676,12 @@ type ComplexityRoot struct {
 		AlgorithmVersion func(childComplexity int) int
 		Receipt          func(childComplexity int) int
 		UserErrors       func(childComplexity int) int
+	}
+
+	UpdateSettingsPayload struct {
+		Receipt    func(childComplexity int) int
+		Settings   func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	User struct {
@@ -1398,6 +1431,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.AuditTailEvent.Kind(childComplexity), true
 
+	case "BooleanSetting.setIn":
+		if e.ComplexityRoot.BooleanSetting.SetIn == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BooleanSetting.SetIn(childComplexity), true
+	case "BooleanSetting.value":
+		if e.ComplexityRoot.BooleanSetting.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BooleanSetting.Value(childComplexity), true
+
 	case "CancelOperationPayload.operation":
 		if e.ComplexityRoot.CancelOperationPayload.Operation == nil {
 			break
@@ -1946,6 +1992,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Image.Reference(childComplexity), true
 
+	case "IntSetting.setIn":
+		if e.ComplexityRoot.IntSetting.SetIn == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IntSetting.SetIn(childComplexity), true
+	case "IntSetting.value":
+		if e.ComplexityRoot.IntSetting.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.IntSetting.Value(childComplexity), true
+
 	case "Mutation.cancelOperation":
 		if e.ComplexityRoot.Mutation.CancelOperation == nil {
 			break
@@ -2188,6 +2247,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateAlgorithmVersion(childComplexity, args["input"].(gqlmodel.UpdateAlgorithmVersionInput)), true
+	case "Mutation.updateSettings":
+		if e.ComplexityRoot.Mutation.UpdateSettings == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateSettings_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateSettings(childComplexity, args["input"].(gqlmodel.UpdateSettingsInput)), true
 
 	case "Operation.attempt":
 		if e.ComplexityRoot.Operation.Attempt == nil {
@@ -2740,6 +2810,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Projects(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["atLeast"].(*string)), true
+	case "Query.settings":
+		if e.ComplexityRoot.Query.Settings == nil {
+			break
+		}
+
+		args, err := ec.field_Query_settings_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Settings(childComplexity, args["id"].(*string), args["platform"].(*bool), args["atLeast"].(*string), args["asOf"].(*time.Time), args["asOfPosition"].(*string)), true
 	case "Query.storageSpace":
 		if e.ComplexityRoot.Query.StorageSpace == nil {
 			break
@@ -2939,6 +3020,78 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SetStorageQuotaPayload.UserErrors(childComplexity), true
+
+	case "Settings.approvalExpiryDays":
+		if e.ComplexityRoot.Settings.ApprovalExpiryDays == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Settings.ApprovalExpiryDays(childComplexity), true
+	case "Settings.clientAddressRetentionDays":
+		if e.ComplexityRoot.Settings.ClientAddressRetentionDays == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Settings.ClientAddressRetentionDays(childComplexity), true
+	case "Settings.globalAlgorithmApprovalRequired":
+		if e.ComplexityRoot.Settings.GlobalAlgorithmApprovalRequired == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Settings.GlobalAlgorithmApprovalRequired(childComplexity), true
+	case "Settings.history":
+		if e.ComplexityRoot.Settings.History == nil {
+			break
+		}
+
+		args, err := ec.field_Settings_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Settings.History(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Settings.id":
+		if e.ComplexityRoot.Settings.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Settings.ID(childComplexity), true
+	case "Settings.modelApprovalRequired":
+		if e.ComplexityRoot.Settings.ModelApprovalRequired == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Settings.ModelApprovalRequired(childComplexity), true
+	case "Settings.modelPublishingEnabled":
+		if e.ComplexityRoot.Settings.ModelPublishingEnabled == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Settings.ModelPublishingEnabled(childComplexity), true
+	case "Settings.project":
+		if e.ComplexityRoot.Settings.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Settings.Project(childComplexity), true
+	case "Settings.scope":
+		if e.ComplexityRoot.Settings.Scope == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Settings.Scope(childComplexity), true
+	case "Settings.version":
+		if e.ComplexityRoot.Settings.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Settings.Version(childComplexity), true
+	case "Settings.viewerCanUpdate":
+		if e.ComplexityRoot.Settings.ViewerCanUpdate == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Settings.ViewerCanUpdate(childComplexity), true
 
 	case "StorageSpace.countedAt":
 		if e.ComplexityRoot.StorageSpace.CountedAt == nil {
@@ -3215,6 +3368,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UpdateAlgorithmVersionPayload.UserErrors(childComplexity), true
 
+	case "UpdateSettingsPayload.receipt":
+		if e.ComplexityRoot.UpdateSettingsPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateSettingsPayload.Receipt(childComplexity), true
+	case "UpdateSettingsPayload.settings":
+		if e.ComplexityRoot.UpdateSettingsPayload.Settings == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateSettingsPayload.Settings(childComplexity), true
+	case "UpdateSettingsPayload.userErrors":
+		if e.ComplexityRoot.UpdateSettingsPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateSettingsPayload.UserErrors(childComplexity), true
+
 	case "User.displayName":
 		if e.ComplexityRoot.User.DisplayName == nil {
 			break
@@ -3410,6 +3582,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("SuspendUserInput", ec.unmarshalInputSuspendUserInput),
 			graphql.NewInputUnmarshaler("UnfavoriteAlgorithmInput", ec.unmarshalInputUnfavoriteAlgorithmInput),
 			graphql.NewInputUnmarshaler("UpdateAlgorithmVersionInput", ec.unmarshalInputUpdateAlgorithmVersionInput),
+			graphql.NewInputUnmarshaler("UpdateSettingsInput", ec.unmarshalInputUpdateSettingsInput),
 			graphql.NewInputUnmarshaler("UserFilter", ec.unmarshalInputUserFilter),
 		)
 	}
@@ -5458,6 +5631,118 @@ extend type Mutation {
   revokeApiToken("Which." input: RevokeApiTokenInput!): RevokeApiTokenPayload!
 }
 `, BuiltIn: false},
+	{Name: "../schema/setting.graphqls", Input: `"What settings hold for. A nearer scope counts before a wider one."
+enum SettingScope {
+  "All tenants, unless they say otherwise."
+  PLATFORM
+  "A tenant, unless a project of it says otherwise."
+  TENANT
+  "One project."
+  PROJECT
+}
+
+"What can be set for the platform, a tenant or a project, and what holds there. For the platform's operators, a tenant's admins and auditors, and the admins of a project."
+type Settings implements Node {
+  "Opaque id."
+  id: ID!
+  "What they hold for."
+  scope: SettingScope!
+  "The project that they are of; null for others."
+  project: Project
+  "Counts the changes; give it as expectedVersion."
+  version: Int!
+  "People with the permission to publish models can do so; set in a tenant, off by default."
+  modelPublishingEnabled: BooleanSetting!
+  "An algorithm is published to the whole tenant only once that is approved; off by default."
+  globalAlgorithmApprovalRequired: BooleanSetting!
+  "A model is published only once that is approved; off by default."
+  modelApprovalRequired: BooleanSetting!
+  "After how many days a request for an approval expires; set in a tenant or for the platform, 30 by default."
+  approvalExpiryDays: IntSetting!
+  "How many days the audit keeps the addresses of clients; set in a tenant or for the platform, 90 by default."
+  clientAddressRetentionDays: IntSetting!
+  "You may change them."
+  viewerCanUpdate: Boolean!
+  "What was changed, oldest first. Give ` + "`" + `first` + "`" + `."
+  history(
+    "How many; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+  ): HistoryConnection!
+}
+
+"A setting that is on or off."
+type BooleanSetting {
+  "What holds."
+  value: Boolean!
+  "The nearest scope in which it is set; null when it is set nowhere, and the default holds."
+  setIn: SettingScope
+}
+
+"A setting that is a number."
+type IntSetting {
+  "What holds."
+  value: Int!
+  "The nearest scope in which it is set; null when it is set nowhere, and the default holds."
+  setIn: SettingScope
+}
+
+extend type Query {
+  "The settings of your tenant, or those asked for; null when there are none that you may read."
+  settings(
+    "The id of a project, of your tenant, or of settings; your tenant when absent."
+    id: ID
+    "The platform's, for operators; not together with id."
+    platform: Boolean
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+    "As they were at this moment."
+    asOf: Time
+    "As they were at this position of their history; not together with asOf."
+    asOfPosition: Position
+  ): Settings
+}
+
+"New values of settings; what is absent stays, null lets the wider scope's value count again."
+input UpdateSettingsInput {
+  "The id of a project, of your tenant, or of settings; your tenant when absent."
+  id: ID
+  "The platform's, for operators; not together with id."
+  platform: Boolean
+  "People with the permission to publish models can do so."
+  modelPublishingEnabled: Boolean
+  "An algorithm is published to the whole tenant only once that is approved."
+  globalAlgorithmApprovalRequired: Boolean
+  "A model is published only once that is approved."
+  modelApprovalRequired: Boolean
+  "After how many days a request for an approval expires; 1 to 365."
+  approvalExpiryDays: Int
+  "How many days the audit keeps the addresses of clients; 1 to 3650."
+  clientAddressRetentionDays: Int
+  "Refuse when the settings are not at this version any more."
+  expectedVersion: Int
+  "Why; it is kept in the history."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to updateSettings."
+type UpdateSettingsPayload {
+  "The settings."
+  settings: Settings
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+extend type Mutation {
+  "Changes settings: the platform's by an operator, a tenant's and its projects' by a tenant admin."
+  updateSettings("Which, to what." input: UpdateSettingsInput!): UpdateSettingsPayload!
+}
+`, BuiltIn: false},
 	{Name: "../schema/storage.graphqls", Input: `"Whose files a space holds."
 enum StorageSpaceKind {
   "One person's home."
@@ -6045,6 +6330,16 @@ func (ec *executionContext) childFields_AuditTailEvent(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type AuditTailEvent", field.Name)
 }
 
+func (ec *executionContext) childFields_BooleanSetting(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "value":
+		return ec.fieldContext_BooleanSetting_value(ctx, field)
+	case "setIn":
+		return ec.fieldContext_BooleanSetting_setIn(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BooleanSetting", field.Name)
+}
+
 func (ec *executionContext) childFields_CancelOperationPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "operation":
@@ -6375,6 +6670,16 @@ func (ec *executionContext) childFields_Image(ctx context.Context, field graphql
 	return nil, fmt.Errorf("no field named %q was found under type Image", field.Name)
 }
 
+func (ec *executionContext) childFields_IntSetting(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "value":
+		return ec.fieldContext_IntSetting_value(ctx, field)
+	case "setIn":
+		return ec.fieldContext_IntSetting_setIn(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IntSetting", field.Name)
+}
+
 func (ec *executionContext) childFields_Operation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -6667,6 +6972,34 @@ func (ec *executionContext) childFields_SetStorageQuotaPayload(ctx context.Conte
 	return nil, fmt.Errorf("no field named %q was found under type SetStorageQuotaPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_Settings(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Settings_id(ctx, field)
+	case "scope":
+		return ec.fieldContext_Settings_scope(ctx, field)
+	case "project":
+		return ec.fieldContext_Settings_project(ctx, field)
+	case "version":
+		return ec.fieldContext_Settings_version(ctx, field)
+	case "modelPublishingEnabled":
+		return ec.fieldContext_Settings_modelPublishingEnabled(ctx, field)
+	case "globalAlgorithmApprovalRequired":
+		return ec.fieldContext_Settings_globalAlgorithmApprovalRequired(ctx, field)
+	case "modelApprovalRequired":
+		return ec.fieldContext_Settings_modelApprovalRequired(ctx, field)
+	case "approvalExpiryDays":
+		return ec.fieldContext_Settings_approvalExpiryDays(ctx, field)
+	case "clientAddressRetentionDays":
+		return ec.fieldContext_Settings_clientAddressRetentionDays(ctx, field)
+	case "viewerCanUpdate":
+		return ec.fieldContext_Settings_viewerCanUpdate(ctx, field)
+	case "history":
+		return ec.fieldContext_Settings_history(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Settings", field.Name)
+}
+
 func (ec *executionContext) childFields_StorageSpace(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -6793,6 +7126,18 @@ func (ec *executionContext) childFields_UpdateAlgorithmVersionPayload(ctx contex
 		return ec.fieldContext_UpdateAlgorithmVersionPayload_receipt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateAlgorithmVersionPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateSettingsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "settings":
+		return ec.fieldContext_UpdateSettingsPayload_settings(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateSettingsPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_UpdateSettingsPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateSettingsPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_User(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -40,6 +40,7 @@ type MutationResolver interface {
 	ReinstateUser(ctx context.Context, input gqlmodel.ReinstateUserInput) (*gqlmodel.ReinstateUserPayload, error)
 	CreateAPIToken(ctx context.Context, input gqlmodel.CreateAPITokenInput) (*gqlmodel.CreateAPITokenPayload, error)
 	RevokeAPIToken(ctx context.Context, input gqlmodel.RevokeAPITokenInput) (*gqlmodel.RevokeAPITokenPayload, error)
+	UpdateSettings(ctx context.Context, input gqlmodel.UpdateSettingsInput) (*gqlmodel.UpdateSettingsPayload, error)
 	SetStorageQuota(ctx context.Context, input gqlmodel.SetStorageQuotaInput) (*gqlmodel.SetStorageQuotaPayload, error)
 	CreateDirectory(ctx context.Context, input gqlmodel.CreateDirectoryInput) (*gqlmodel.CreateDirectoryPayload, error)
 	DeleteFiles(ctx context.Context, input gqlmodel.DeleteFilesInput) (*gqlmodel.DeleteFilesPayload, error)
@@ -62,6 +63,7 @@ type QueryResolver interface {
 	Project(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.Project, error)
 	Tenants(ctx context.Context, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.TenantConnection, error)
 	Tenant(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.Tenant, error)
+	Settings(ctx context.Context, id *string, platform *bool, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.Settings, error)
 	StorageSpaces(ctx context.Context, filter *gqlmodel.StorageSpaceFilter, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.StorageSpaceConnection, error)
 	StorageSpace(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.StorageSpace, error)
 	Files(ctx context.Context, spaceID *string, path *string, first *int32, after *string) (*gqlmodel.FileConnection, error)
@@ -376,6 +378,20 @@ func (ec *executionContext) field_Mutation_updateAlgorithmVersion_args(ctx conte
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (gqlmodel.UpdateAlgorithmVersionInput, error) {
 			return ec.unmarshalNUpdateAlgorithmVersionInput2tallyardᚋgraphᚋgqlmodelᚐUpdateAlgorithmVersionInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateSettings_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (gqlmodel.UpdateSettingsInput, error) {
+			return ec.unmarshalNUpdateSettingsInput2tallyardᚋgraphᚋgqlmodelᚐUpdateSettingsInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -929,6 +945,52 @@ func (ec *executionContext) field_Query_projects_args(ctx context.Context, rawAr
 		return nil, err
 	}
 	args["atLeast"] = arg4
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_settings_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "platform",
+		func(ctx context.Context, v any) (*bool, error) {
+			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["platform"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "atLeast",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOPosition2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["atLeast"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "asOf",
+		func(ctx context.Context, v any) (*time.Time, error) {
+			return ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["asOf"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "asOfPosition",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOPosition2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["asOfPosition"] = arg4
 	return args, nil
 }
 
@@ -2130,6 +2192,50 @@ func (ec *executionContext) fieldContext_Mutation_revokeApiToken(ctx context.Con
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_updateSettings(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateSettings(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateSettings(ctx, fc.Args["input"].(gqlmodel.UpdateSettingsInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.UpdateSettingsPayload) graphql.Marshaler {
+			return ec.marshalNUpdateSettingsPayload2ᚖtallyardᚋgraphᚋgqlmodelᚐUpdateSettingsPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateSettings(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateSettingsPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateSettings_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_setStorageQuota(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3090,6 +3196,50 @@ func (ec *executionContext) fieldContext_Query_tenant(ctx context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_settings(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_settings(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Settings(ctx, fc.Args["id"].(*string), fc.Args["platform"].(*bool), fc.Args["atLeast"].(*string), fc.Args["asOf"].(*time.Time), fc.Args["asOfPosition"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Settings) graphql.Marshaler {
+			return ec.marshalOSettings2ᚖtallyardᚋgraphᚋgqlmodelᚐSettings(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_settings(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Settings(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_settings_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_storageSpaces(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3463,6 +3613,13 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._StorageSpace(ctx, sel, obj)
+	case gqlmodel.Settings:
+		return ec._Settings(ctx, sel, &obj)
+	case *gqlmodel.Settings:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Settings(ctx, sel, obj)
 	case gqlmodel.Project:
 		return ec._Project(ctx, sel, &obj)
 	case *gqlmodel.Project:
@@ -3659,6 +3816,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "revokeApiToken":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_revokeApiToken(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateSettings":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateSettings(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -3869,6 +4033,12 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				true, false,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Query_tenant(ctx, field)
+				})
+		case "settings":
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_settings(ctx, field)
 				})
 		case "storageSpaces":
 			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,

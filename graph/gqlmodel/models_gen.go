@@ -11,6 +11,7 @@ import (
 	"tallyard/domain/algorithm"
 	"tallyard/domain/es"
 	"tallyard/domain/operation"
+	"tallyard/domain/setting"
 	"tallyard/domain/storage"
 	algorithm1 "tallyard/projections/algorithm"
 	"time"
@@ -457,6 +458,14 @@ type AuditTailEvent struct {
 	Kind EventKind `json:"kind"`
 	// The line.
 	AuditEntry *AuditEntry `json:"auditEntry"`
+}
+
+// A setting that is on or off.
+type BooleanSetting struct {
+	// What holds.
+	Value bool `json:"value"`
+	// The nearest scope in which it is set; null when it is set nowhere, and the default holds.
+	SetIn *SettingScope `json:"setIn"`
 }
 
 // An end before the end.
@@ -940,6 +949,14 @@ type ImageInput struct {
 	Reference string `json:"reference"`
 }
 
+// A setting that is a number.
+type IntSetting struct {
+	// What holds.
+	Value int32 `json:"value"`
+	// The nearest scope in which it is set; null when it is set nowhere, and the default holds.
+	SetIn *SettingScope `json:"setIn"`
+}
+
 // What can be changed. One mutation is one command.
 type Mutation struct {
 }
@@ -1318,6 +1335,35 @@ type SetStorageQuotaPayload struct {
 	Receipt *Receipt `json:"receipt"`
 }
 
+// What can be set for the platform, a tenant or a project, and what holds there. For the platform's operators, a tenant's admins and auditors, and the admins of a project.
+type Settings struct {
+	// Opaque id.
+	ID string `json:"id"`
+	// What they hold for.
+	Scope SettingScope `json:"scope"`
+	// The project that they are of; null for others.
+	Project *Project `json:"project"`
+	// Counts the changes; give it as expectedVersion.
+	Version int32 `json:"version"`
+	// People with the permission to publish models can do so; set in a tenant, off by default.
+	ModelPublishingEnabled *BooleanSetting `json:"modelPublishingEnabled"`
+	// An algorithm is published to the whole tenant only once that is approved; off by default.
+	GlobalAlgorithmApprovalRequired *BooleanSetting `json:"globalAlgorithmApprovalRequired"`
+	// A model is published only once that is approved; off by default.
+	ModelApprovalRequired *BooleanSetting `json:"modelApprovalRequired"`
+	// After how many days a request for an approval expires; set in a tenant or for the platform, 30 by default.
+	ApprovalExpiryDays *IntSetting `json:"approvalExpiryDays"`
+	// How many days the audit keeps the addresses of clients; set in a tenant or for the platform, 90 by default.
+	ClientAddressRetentionDays *IntSetting `json:"clientAddressRetentionDays"`
+	// You may change them.
+	ViewerCanUpdate bool `json:"viewerCanUpdate"`
+	// What was changed, oldest first. Give `first`.
+	History *HistoryConnection `json:"history"`
+	Target  setting.Target     `json:"-"`
+}
+
+func (Settings) IsNode() {}
+
 // A place for files.
 type StorageSpace struct {
 	// Opaque id; it stands in `/files/<space>/<path>`.
@@ -1492,6 +1538,40 @@ type UpdateAlgorithmVersionInput struct {
 type UpdateAlgorithmVersionPayload struct {
 	// The version after the edit.
 	AlgorithmVersion *AlgorithmVersion `json:"algorithmVersion"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
+// New values of settings; what is absent stays, null lets the wider scope's value count again.
+type UpdateSettingsInput struct {
+	// The id of a project, of your tenant, or of settings; your tenant when absent.
+	ID graphql.Omittable[*string] `json:"id"`
+	// The platform's, for operators; not together with id.
+	Platform graphql.Omittable[*bool] `json:"platform"`
+	// People with the permission to publish models can do so.
+	ModelPublishingEnabled graphql.Omittable[*bool] `json:"modelPublishingEnabled"`
+	// An algorithm is published to the whole tenant only once that is approved.
+	GlobalAlgorithmApprovalRequired graphql.Omittable[*bool] `json:"globalAlgorithmApprovalRequired"`
+	// A model is published only once that is approved.
+	ModelApprovalRequired graphql.Omittable[*bool] `json:"modelApprovalRequired"`
+	// After how many days a request for an approval expires; 1 to 365.
+	ApprovalExpiryDays graphql.Omittable[*int32] `json:"approvalExpiryDays"`
+	// How many days the audit keeps the addresses of clients; 1 to 3650.
+	ClientAddressRetentionDays graphql.Omittable[*int32] `json:"clientAddressRetentionDays"`
+	// Refuse when the settings are not at this version any more.
+	ExpectedVersion graphql.Omittable[*int32] `json:"expectedVersion"`
+	// Why; it is kept in the history.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to updateSettings.
+type UpdateSettingsPayload struct {
+	// The settings.
+	Settings *Settings `json:"settings"`
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
@@ -2633,6 +2713,67 @@ func (e *Role) UnmarshalJSON(b []byte) error {
 }
 
 func (e Role) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What settings hold for. A nearer scope counts before a wider one.
+type SettingScope string
+
+const (
+	// All tenants, unless they say otherwise.
+	SettingScopePlatform SettingScope = "PLATFORM"
+	// A tenant, unless a project of it says otherwise.
+	SettingScopeTenant SettingScope = "TENANT"
+	// One project.
+	SettingScopeProject SettingScope = "PROJECT"
+)
+
+var AllSettingScope = []SettingScope{
+	SettingScopePlatform,
+	SettingScopeTenant,
+	SettingScopeProject,
+}
+
+func (e SettingScope) IsValid() bool {
+	switch e {
+	case SettingScopePlatform, SettingScopeTenant, SettingScopeProject:
+		return true
+	}
+	return false
+}
+
+func (e SettingScope) String() string {
+	return string(e)
+}
+
+func (e *SettingScope) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = SettingScope(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid SettingScope", str)
+	}
+	return nil
+}
+
+func (e SettingScope) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *SettingScope) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e SettingScope) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

@@ -16,6 +16,7 @@ import (
 // only the request's id.
 type Origin struct {
 	Request   uuid.UUID
+	Tenant    uuid.UUID // of who asked
 	Address   string
 	UserAgent string
 	At        time.Time
@@ -32,9 +33,9 @@ const maxUserAgent = 512
 
 // Record keeps an origin; the first word on a request counts.
 func (o *Origins) Record(ctx context.Context, origin Origin) error {
-	_, err := o.pool.Exec(ctx, `INSERT INTO tallyard.request_origins (request_id, address, user_agent, at)
-		VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-		origin.Request, storable(origin.Address, maxUserAgent), storable(origin.UserAgent, maxUserAgent), origin.At)
+	_, err := o.pool.Exec(ctx, `INSERT INTO tallyard.request_origins (request_id, tenant, address, user_agent, at)
+		VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
+		origin.Request, origin.Tenant, storable(origin.Address, maxUserAgent), storable(origin.UserAgent, maxUserAgent), origin.At)
 	if err != nil {
 		return fmt.Errorf("record origin: %w", err)
 	}
@@ -43,8 +44,8 @@ func (o *Origins) Record(ctx context.Context, origin Origin) error {
 
 // Find returns the origins of requests; those that expired are missing.
 func (o *Origins) Find(ctx context.Context, requests []uuid.UUID) (map[uuid.UUID]Origin, error) {
-	rows, err := o.pool.Query(ctx, `SELECT request_id, address, user_agent, at
-		FROM tallyard.request_origins WHERE request_id = ANY($1)`, requests)
+	rows, err := o.pool.Query(ctx, `SELECT request_id, coalesce(tenant, $2), address, user_agent, at
+		FROM tallyard.request_origins WHERE request_id = ANY($1)`, requests, uuid.Nil)
 	if err != nil {
 		return nil, fmt.Errorf("find origins: %w", err)
 	}
@@ -60,9 +61,19 @@ func (o *Origins) Find(ctx context.Context, requests []uuid.UUID) (map[uuid.UUID
 	return found, nil
 }
 
-// DeleteBefore forgets origins from before a moment and tells how many.
-func (o *Origins) DeleteBefore(ctx context.Context, before time.Time) (int64, error) {
-	tag, err := o.pool.Exec(ctx, `DELETE FROM tallyard.request_origins WHERE at < $1`, before)
+// DeleteOf forgets a tenant's origins from before a moment and tells how many.
+func (o *Origins) DeleteOf(ctx context.Context, tenant uuid.UUID, before time.Time) (int64, error) {
+	return o.delete(ctx, `DELETE FROM tallyard.request_origins WHERE tenant = $1 AND at < $2`, tenant, before)
+}
+
+// DeleteOthers forgets origins from before a moment that are of none of these
+// tenants, and tells how many.
+func (o *Origins) DeleteOthers(ctx context.Context, tenants []uuid.UUID, before time.Time) (int64, error) {
+	return o.delete(ctx, `DELETE FROM tallyard.request_origins WHERE (tenant IS NULL OR tenant <> ALL($1)) AND at < $2`, tenants, before)
+}
+
+func (o *Origins) delete(ctx context.Context, sql string, args ...any) (int64, error) {
+	tag, err := o.pool.Exec(ctx, sql, args...)
 	if err != nil {
 		return 0, fmt.Errorf("delete origins: %w", err)
 	}

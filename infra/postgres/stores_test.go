@@ -1,6 +1,8 @@
 package postgres_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,9 +68,40 @@ func TestOrigins(t *testing.T) {
 	if agent := found[young].UserAgent; len(agent) > 512 || !strings.HasPrefix(agent, "\uFFFDé") {
 		t.Fatalf("%d bytes: %q", len(agent), agent)
 	}
-	n, err := o.DeleteBefore(ctx, day.Add(time.Minute))
-	if err != nil || n != 1 {
+}
+
+func TestOriginsAreKeptAsLongAsTheirTenantSays(t *testing.T) {
+	o, ctx := postgres.NewOrigins(pgtest.New(t)), t.Context()
+	acme, globex := uuid.New(), uuid.New()
+	left := map[uuid.UUID]bool{}
+	for _, c := range []struct {
+		tenant uuid.UUID
+		at     time.Time
+		stays  bool
+	}{
+		{acme, day, false}, {acme, day.Add(time.Hour), true}, // acme says: from the first half hour on
+		{globex, day.Add(time.Hour), false}, {globex, day.Add(2 * time.Hour), true}, // others: from one and a half on
+	} {
+		id := uuid.New()
+		left[id] = c.stays
+		if err := o.Record(ctx, postgres.Origin{Request: id, Tenant: c.tenant, Address: "192.0.2.1", At: c.at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := o.DeleteOf(ctx, acme, day.Add(30*time.Minute)); n != 1 || err != nil {
 		t.Fatalf("%d %v", n, err)
+	}
+	if n, err := o.DeleteOthers(ctx, []uuid.UUID{acme}, day.Add(90*time.Minute)); n != 1 || err != nil {
+		t.Fatalf("%d %v", n, err)
+	}
+	found, err := o.Find(ctx, slices.Collect(maps.Keys(left)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, stays := range left {
+		if _, ok := found[id]; ok != stays {
+			t.Errorf("%v: there %v, want %v", id, ok, stays)
+		}
 	}
 }
 

@@ -26,6 +26,11 @@ type audited struct {
 }
 
 var deeds = map[string]deed{
+	"updateSettings": {
+		func(w *audited) vars { return vars{"id": w.project, "modelApprovalRequired": true, "reason": "test"} },
+		func(w *audited) vars { return vars{"id": w.project, "approvalExpiryDays": 3, "reason": "test"} }, "setting",
+	},
+
 	"createAlgorithm": {func(w *audited) vars { return w.command(unique("aud")) }, func(w *audited) vars { return w.command("no name") }, "algorithm"},
 	"createAlgorithmVersion": {
 		func(w *audited) vars { return w.next(unique("n")) }, func(w *audited) vars { return w.next("v1") }, "algorithmVersion",

@@ -168,6 +168,8 @@ func (c client) ask(document string, v vars) value {
 
 // selections are what mutations answer with beside errors and receipt.
 var selections = map[string]string{
+	"updateSettings": "settings { id scope version modelPublishingEnabled { value setIn } globalAlgorithmApprovalRequired { value setIn } approvalExpiryDays { value setIn } }",
+
 	"createAlgorithm":         "algorithm { id version } algorithmVersion { id version state operation { id } }",
 	"createAlgorithmVersion":  "algorithmVersion { id version state operation { id } }",
 	"updateAlgorithmVersion":  "algorithmVersion { id version state operation { id } " + settings + " }",

@@ -41,6 +41,18 @@ var inside = map[string]func(s *stage) (document string, v vars, seen string){
 	"storageSpace(asOf)":     func(s *stage) (string, vars, string) { return once("storageSpace", s.space) },
 	"tenant(asOf)":           func(s *stage) (string, vars, string) { return once("tenant", s.tenant) },
 	"user(asOf)":             func(s *stage) (string, vars, string) { return once("user", s.ownerID) },
+	"settings(asOf)": func(s *stage) (string, vars, string) {
+		return `query($id: ID, $at: Time) { settings(id: $id, asOf: $at) { scope } }`, vars{"id": s.tenant, "at": soon()}, "TENANT"
+	},
+	"settings(project)": func(s *stage) (string, vars, string) {
+		return `query($id: ID) { settings(id: $id) { scope } }`, vars{"id": s.project}, "PROJECT"
+	},
+	"settings(platform)": func(*stage) (string, vars, string) {
+		return `{ settings(platform: true) { scope } }`, nil, "PLATFORM"
+	},
+	"settings.history": func(s *stage) (string, vars, string) {
+		return `query($id: ID) { settings(id: $id) { history(first: 100) { nodes { event } } } }`, vars{"id": s.project}, "setting.changed.v1"
+	},
 	"auditEntries(platform)": func(*stage) (string, vars, string) {
 		return many("auditEntries", "AuditFilter", vars{"platform": true}, `"id"`)
 	},

@@ -59,6 +59,7 @@ func newStage(t *testing.T) *stage {
 	s.publish(s.version, "GROUP")
 	s.shared = s.sharedSpace("PROJECT")
 	s.operation = s.owner.operationOf(s.version).str("id")
+	s.admin.do("updateSettings", vars{"id": s.project, "modelApprovalRequired": true, "reason": "test"})
 	me := s.owner.ask(`{ me { home { id } tenant { id } } }`, nil)
 	s.space, s.tenant = me.str("me.home.id"), me.str("me.tenant.id")
 	s.line = s.owner.ask(`query($id: ID!) { auditEntries(filter: {subjectId: $id}, first: 1) { nodes { id } } }`, vars{"id": s.version}).str("auditEntries.nodes.0.id")
@@ -91,8 +92,11 @@ var reads = map[string]func(s *stage) (document string, v vars, seen string){
 	"storageSpace":     func(s *stage) (string, vars, string) { return one("storageSpace", s.space) },
 	"tenant":           func(s *stage) (string, vars, string) { return one("tenant", s.tenant) },
 	"user":             func(s *stage) (string, vars, string) { return one("user", s.ownerID) },
-	"node":             func(s *stage) (string, vars, string) { return one("node", s.version) },
-	"auditEntry":       func(s *stage) (string, vars, string) { return one("auditEntry", s.line) },
+	"settings": func(s *stage) (string, vars, string) {
+		return `query($id: ID) { settings(id: $id) { scope } }`, vars{"id": s.tenant}, "TENANT"
+	},
+	"node":       func(s *stage) (string, vars, string) { return one("node", s.version) },
+	"auditEntry": func(s *stage) (string, vars, string) { return one("auditEntry", s.line) },
 	"nodes": func(s *stage) (string, vars, string) {
 		return `query($id: [ID!]!) { nodes(ids: $id) { id } }`, vars{"id": []string{s.version}}, s.version
 	},
@@ -143,6 +147,8 @@ func many(field, filter string, f vars, seen string) (string, vars, string) {
 
 // acts are the mutations, each on something of its own.
 var acts = map[string]func(s *stage) vars{
+	"updateSettings": func(s *stage) vars { return vars{"id": s.tenant, "approvalExpiryDays": nil, "reason": "test"} },
+
 	"createAlgorithm": func(s *stage) vars { return s.command(unique("matrix")) },
 	"createAlgorithmVersion": func(s *stage) vars {
 		return vars{"algorithmId": s.algorithm, "label": unique("m"), "image": vars{"reference": "x"}, "source": vars{"command": "x"}}

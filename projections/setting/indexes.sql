@@ -1,0 +1,1 @@
+CREATE INDEX settings_key ON settings (key, scope);
