@@ -34,6 +34,7 @@ type config struct {
 	limits      storage.Limits
 	network     eventStoreNetwork
 	room        eventStoreRoom
+	providers   string // file of identity providers; empty: none
 }
 
 // env names a flag's environment variable.
@@ -59,6 +60,7 @@ func commonFlags(addr string) []cli.Flag {
 		&cli.Int64Flag{Name: "quota-home", Sources: env("quota-home"), Usage: "bytes that a home may hold, where none were set for it; 0: no limit"},
 		&cli.Int64Flag{Name: "quota-project", Sources: env("quota-project"), Usage: "the same for the space of a project"},
 		&cli.Int64Flag{Name: "quota-tenant", Sources: env("quota-tenant"), Usage: "the same for the space of a tenant"},
+		&cli.StringFlag{Name: "oidc-config", Sources: env("oidc-config"), Usage: "file of OpenID Connect providers whose people may sign in (JSON, docs/operations.md)"},
 		&cli.StringFlag{Name: "admin-socket", Sources: env("admin-socket"), Usage: "unix socket of the command line (default: inside the data directory)"},
 	}
 }
@@ -118,7 +120,7 @@ func configOf(cmd *cli.Command) config {
 		copyRate: cmd.Int64("copy-rate"),
 		limits:   storage.Limits{Home: cmd.Int64("quota-home"), Project: cmd.Int64("quota-project"), Tenant: cmd.Int64("quota-tenant")},
 		network:  eventStoreNetworkOf(cmd),
-		room:     eventStoreRoomOf(cmd),
+		room:     eventStoreRoomOf(cmd), providers: cmd.String("oidc-config"),
 	}
 }
 

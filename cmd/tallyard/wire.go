@@ -14,6 +14,7 @@ import (
 	"tallyard/cmd/internal/filework"
 	"tallyard/domain/es"
 	"tallyard/domain/flows/devseed"
+	"tallyard/domain/flows/signin"
 	"tallyard/graph"
 	graphalgorithm "tallyard/graph/algorithm"
 	graphaudit "tallyard/graph/audit"
@@ -35,6 +36,7 @@ import (
 	"tallyard/infra/eventstore/embedded"
 	"tallyard/infra/files"
 	"tallyard/infra/keys"
+	"tallyard/infra/oidc"
 	"tallyard/infra/postgres"
 	"tallyard/processes/driver"
 	"tallyard/processes/lifecycle"
@@ -147,7 +149,11 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 		return err
 	}
 	rt, d := p.domain.runtime, p.domain
-	p.auth = authn.New(d.users, rt.Clock, p.logger, p.verifiers()...)
+	verifiers, err := p.verifiers()
+	if err != nil {
+		return err
+	}
+	p.auth = authn.New(d.users, rt.Clock, p.logger, verifiers...)
 	p.hub = &live.Hub{Runtime: rt, Sealer: sealer, Waiter: p.reader, Logger: p.logger, Store: p.store}
 	commands := &command.Gateway{
 		IDs: rt.IDs, Clock: rt.Clock, Origins: p.origins, Waiter: p.reader, Sealer: sealer, Projections: set.Names(),
@@ -198,12 +204,22 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 }
 
 // verifiers are the ways to sign in.
-func (p *parts) verifiers() []authn.Verifier {
+func (p *parts) verifiers() ([]authn.Verifier, error) {
 	v := []authn.Verifier{authn.Tokens{Source: p.domain.users, Clock: p.domain.runtime.Clock}}
 	if p.config.dev {
 		v = append(v, &authn.Dev{Tenants: p.domain.tenants, Users: p.domain.users, Order: devseed.Tenants})
 	}
-	return v
+	if p.config.providers == "" {
+		return v, nil
+	}
+	providers, err := readProviders(p.config.providers)
+	if err != nil {
+		return nil, err
+	}
+	return append(v, outsiders{
+		verifier: oidc.New(providers, p.domain.runtime.Clock.Now), logger: p.logger,
+		flow: &signin.Flow{Runtime: p.domain.runtime, Tenants: p.domain.tenants, Projects: p.domain.projects, Users: p.domain.users},
+	}), nil
 }
 
 // buildWorker makes the loops that turn events into commands and work on files.

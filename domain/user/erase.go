@@ -65,5 +65,11 @@ func (h *Handler) freeLogin(ctx context.Context, cmd es.Command, id, person uuid
 	if err != nil || p.Erased {
 		return err
 	}
-	return h.Runtime.Release(ctx, cmd, LoginName(p.LoginName), Aggregate.Stream(cmd.Tenant, id))
+	holder := Aggregate.Stream(cmd.Tenant, id)
+	if p.Outside != (Outside{}) {
+		if err := h.Runtime.Release(ctx, cmd, p.Outside.name(), holder); err != nil {
+			return err
+		}
+	}
+	return h.Runtime.Release(ctx, cmd, LoginName(p.LoginName), holder)
 }

@@ -75,6 +75,11 @@ func (h *Handler) Create(ctx context.Context, cmd es.Command, in Person) (es.Res
 		if err := h.reserve(ctx, cmd, in.LoginName, id); err != nil {
 			return Refs{}, err
 		}
+		if in.Outside != (Outside{}) {
+			if err := h.Runtime.Reserve(ctx, cmd, in.Outside.name(), Aggregate.Stream(cmd.Tenant, id)); err != nil {
+				return Refs{}, err
+			}
+		}
 		if err := h.describe(ctx, cmd, id, person, in); err != nil {
 			return Refs{}, err
 		}

@@ -56,6 +56,9 @@ type Person struct {
 	LoginName   string `json:"loginName"`
 	DisplayName string `json:"displayName"`
 	Email       string `json:"email,omitempty"`
+	// Outside is who the person is at an identity provider; empty: none vouches
+	// for them.
+	Outside Outside `json:"outside,omitzero"`
 	// Erased: the data is gone, DisplayName is ErasedName.
 	Erased bool `json:"-"`
 }
@@ -95,7 +98,7 @@ func (p Person) clean() (Person, error) {
 	if at := strings.IndexByte(email, '@'); bad == nil && email != "" && (at < 1 || at == len(email)-1 || strings.ContainsAny(email, " <>")) {
 		faults.Add(fault.New(fault.Invalid, fault.CodeInvalidValue, "This is not an e-mail address; give one like name@example.org or none.").At("email"))
 	}
-	return Person{LoginName: login, DisplayName: display, Email: email}, faults.Err()
+	return Person{LoginName: login, DisplayName: display, Email: email, Outside: p.Outside}, faults.Err()
 }
 
 // seal encrypts a person's data for its stream.

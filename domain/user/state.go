@@ -41,6 +41,10 @@ type State struct {
 	Status Status // empty: there is no such user
 	Roles  []Grant
 	Tokens []Token
+	// Followed are those of the roles that groups at an identity provider give,
+	// since FollowedAt as they are.
+	Followed   []Grant
+	FollowedAt time.Time
 	// Version counts the changes; it tells two states of one user apart.
 	Version int
 }
@@ -49,7 +53,7 @@ type State struct {
 func (s State) Exists() bool { return s.Status != "" }
 
 // Aggregate folds users. It is cached: rights are asked for on every request.
-var Aggregate = es.Aggregate[State]{Category: Category, Fold: 1, Cached: true, Evolve: evolve}
+var Aggregate = es.Aggregate[State]{Category: Category, Fold: 2, Cached: true, Evolve: evolve}
 
 func evolve(s State, env es.Envelope) State {
 	switch ev := env.Event.(type) {
@@ -57,8 +61,15 @@ func evolve(s State, env es.Envelope) State {
 		s.Person, s.Status = ev.Person, Active
 	case RoleGranted:
 		s.Roles = append(slices.Clip(s.Roles), Grant(ev))
+		if env.Meta.Actor.Part == SignInPart {
+			s.Followed, s.FollowedAt = append(slices.Clip(s.Followed), Grant(ev)), env.Meta.Time
+		}
 	case RoleRevoked:
 		s.Roles = without(s.Roles, func(g Grant) bool { return g == Grant(ev) })
+		s.Followed = without(s.Followed, func(g Grant) bool { return g == Grant(ev) })
+		if env.Meta.Actor.Part == SignInPart {
+			s.FollowedAt = env.Meta.Time
+		}
 	case Suspended:
 		s.Status = SuspendedState
 	case Reinstated:
@@ -68,7 +79,7 @@ func evolve(s State, env es.Envelope) State {
 	case TokenRevoked:
 		s.Tokens = without(s.Tokens, func(t Token) bool { return t.ID == ev.ID })
 	case PersonalDataErased:
-		s.Status, s.Roles, s.Tokens = Erased, nil, nil
+		s.Status, s.Roles, s.Followed, s.Tokens = Erased, nil, nil, nil
 	default:
 		return s
 	}

@@ -69,7 +69,15 @@ func (a *Authenticator) verify(ctx context.Context, token string) (Viewer, error
 // Recheck gives the viewer with the rights of this moment, or the fault that
 // closes a subscription: suspended, or the token ended.
 func (a *Authenticator) Recheck(ctx context.Context, v Viewer) (Viewer, error) {
-	s, err := a.rights.Recheck(ctx, v.Tenant, v.Actor, a.clock.Now())
+	now := a.clock.Now()
+	if !v.ExpiresAt.IsZero() && !v.ExpiresAt.After(now) {
+		return Viewer{}, user.Unauthenticated()
+	}
+	s, err := a.rights.Recheck(ctx, v.Tenant, v.Actor, now)
+	if s.ExpiresAt.IsZero() {
+		// The log knows the end of API tokens only.
+		s.ExpiresAt = v.ExpiresAt
+	}
 	return Viewer{s}, err
 }
 

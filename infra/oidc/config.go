@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tallyard/domain/access"
+	"tallyard/domain/flows/signin"
 )
 
 const (
@@ -47,7 +48,7 @@ type Config struct {
 	// Claims name where tokens have what is wanted of them.
 	Claims Claims `json:"claims"`
 	// Roles say which roles the members of a group hold.
-	Roles []RoleOfGroup `json:"roles"`
+	Roles []signin.RoleOfGroup `json:"roles"`
 	// Create lets whoever the provider knows in, with a user made at the first
 	// sign-in, whether or not a group gives them a role.
 	Create bool `json:"create"`
@@ -59,14 +60,6 @@ type Claims struct {
 	Name   string `json:"name"`   // name
 	Email  string `json:"email"`  // email
 	Groups string `json:"groups"` // groups
-}
-
-// RoleOfGroup gives the members of a group a role, in a project by its name
-// where the role is one of a project.
-type RoleOfGroup struct {
-	Group   string      `json:"group"`
-	Role    access.Role `json:"role"`
-	Project string      `json:"project"`
 }
 
 // Parse reads a file of providers and tells everything that is wrong with it.
@@ -133,14 +126,14 @@ func (c *Config) check() error {
 		err = errors.Join(err, fmt.Errorf("skewSeconds is %d: give 0 to %d", *c.SkewSeconds, int(maxSkew.Seconds())))
 	}
 	for i, r := range c.Roles {
-		if e := r.check(); e != nil {
+		if e := checkRole(r); e != nil {
 			err = errors.Join(err, fmt.Errorf("roles[%d]: %w", i, e))
 		}
 	}
 	return err
 }
 
-func (r RoleOfGroup) check() error {
+func checkRole(r signin.RoleOfGroup) error {
 	switch {
 	case r.Group == "":
 		return errors.New("it names no group")

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	gooidc "github.com/coreos/go-oidc/v3/oidc"
+
+	"tallyard/domain/flows/signin"
 )
 
 const (
@@ -42,15 +44,7 @@ var (
 type Identity struct {
 	// Provider is the provider that says it.
 	Provider *Config
-	// Subject is the provider's name for the person, which never changes. It is
-	// personal data, and so are the following three, each perhaps empty.
-	Subject, Login, Name, Email string
-	// Groups are the groups that the person is in.
-	Groups []string
-	// IssuedAt is when the token was made, the zero time where it doesn't say.
-	IssuedAt time.Time
-	// ExpiresAt is when the token ends.
-	ExpiresAt time.Time
+	signin.Identity
 }
 
 // Verifier verifies the tokens of some providers. Nothing is asked of a provider
@@ -210,11 +204,10 @@ func (p *provider) verify(ctx context.Context, token string) (Identity, error) {
 	if t.Subject == "" || len(t.Subject) > maxSubject {
 		return Identity{}, fmt.Errorf("%w: it has no subject, or one too long", ErrInvalid)
 	}
-	return Identity{
-		Provider: p.Config,
-		Subject:  t.Subject, Login: text(claims[p.Claims.Login]), Name: text(claims[p.Claims.Name]), Email: text(claims[p.Claims.Email]),
+	return Identity{p.Config, signin.Identity{
+		Subject: t.Subject, Login: text(claims[p.Claims.Login]), Name: text(claims[p.Claims.Name]), Email: text(claims[p.Claims.Email]),
 		Groups: texts(claims[p.Claims.Groups]), IssuedAt: t.IssuedAt, ExpiresAt: t.Expiry.Add(p.skew()),
-	}, nil
+	}}, nil
 }
 
 // text is the text in a claim, empty where there is none.

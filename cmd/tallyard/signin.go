@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"tallyard/domain/fault"
+	"tallyard/domain/flows/signin"
+	"tallyard/domain/user"
+	"tallyard/graph/authn"
+	"tallyard/infra/oidc"
+)
+
+// readProviders reads the file of identity providers.
+func readProviders(path string) ([]oidc.Config, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // G304: the operator names it
+	if err != nil {
+		return nil, fmt.Errorf("--oidc-config: %w", err)
+	}
+	providers, err := oidc.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("--oidc-config %s: %w", path, err)
+	}
+	return providers, nil
+}
+
+// outsiders lets in whom identity providers vouch for.
+type outsiders struct {
+	verifier *oidc.Verifier
+	flow     *signin.Flow
+	logger   *slog.Logger
+}
+
+// Verify implements authn.Verifier.
+func (o outsiders) Verify(ctx context.Context, token string) (authn.Viewer, error) {
+	who, err := o.verifier.Verify(ctx, token)
+	switch {
+	case errors.Is(err, oidc.ErrOther):
+		return authn.Viewer{}, authn.ErrNotMine
+	case errors.Is(err, oidc.ErrInvalid):
+		o.logger.InfoContext(ctx, "token of an identity provider refused", "error", err)
+		return authn.Viewer{}, user.Unauthenticated()
+	case errors.Is(err, oidc.ErrUnreachable):
+		o.logger.WarnContext(ctx, "identity provider not reached", "error", err)
+		return authn.Viewer{}, fault.New(fault.Unavailable, fault.CodeUnavailable,
+			"The identity provider does not answer, so your sign-in can't be looked at; try again soon.")
+	case err != nil:
+		return authn.Viewer{}, err
+	}
+	p := who.Provider
+	s, err := o.flow.Enter(ctx, signin.Rules{Issuer: p.Issuer, Tenant: p.Tenant, Create: p.Create, Roles: p.Roles}, who.Identity)
+	return authn.Viewer{Session: s}, err
+}
