@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
+	"tallyard/domain/es"
 	"tallyard/domain/fault"
 	"tallyard/domain/flows/signin"
 	"tallyard/domain/user"
@@ -25,6 +27,20 @@ func readProviders(path string) ([]oidc.Config, error) {
 		return nil, fmt.Errorf("--oidc-config %s: %w", path, err)
 	}
 	return providers, nil
+}
+
+// shownTimeout is how long somebody new waits for the read models, as a
+// mutation does.
+const shownTimeout = 2 * time.Second
+
+// shown waits until the read models show what a sign-in wrote; where they are
+// late, the first answer is, too.
+func (p *parts) shown(ctx context.Context, at es.Position, events []string) {
+	ctx, cancel := context.WithTimeout(ctx, shownTimeout)
+	defer cancel()
+	if err := p.reader.WaitFor(ctx, at, p.reader.ProjectionsFor(events...)...); err != nil {
+		p.logger.WarnContext(ctx, "read models are late for somebody new", "error", err)
+	}
 }
 
 // outsiders lets in whom identity providers vouch for.

@@ -218,7 +218,7 @@ func (p *parts) verifiers() ([]authn.Verifier, error) {
 	}
 	return append(v, outsiders{
 		verifier: oidc.New(providers, p.domain.runtime.Clock.Now), logger: p.logger,
-		flow: &signin.Flow{Runtime: p.domain.runtime, Tenants: p.domain.tenants, Projects: p.domain.projects, Users: p.domain.users},
+		flow: &signin.Flow{Runtime: p.domain.runtime, Tenants: p.domain.tenants, Projects: p.domain.projects, Users: p.domain.users, Shown: p.shown},
 	}), nil
 }
 

@@ -41,12 +41,11 @@ func (h *Handler) FindOutside(ctx context.Context, tenant uuid.UUID, o Outside) 
 // FollowGroups gives and takes roles so that those that groups give are these.
 // What somebody granted by hand stays. A word that is older than the last one
 // that was followed changes nothing.
-func (h *Handler) FollowGroups(ctx context.Context, cmd es.Command, id uuid.UUID, given []Grant, said time.Time) error {
+func (h *Handler) FollowGroups(ctx context.Context, cmd es.Command, id uuid.UUID, given []Grant, said time.Time) (es.Result[Refs], error) {
 	cmd.Subject = es.Ref{Kind: Category, ID: id}
-	_, err := es.Run(ctx, h.Runtime, cmd, func(ctx context.Context, cmd es.Command) (Refs, error) {
+	return es.Run(ctx, h.Runtime, cmd, func(ctx context.Context, cmd es.Command) (Refs, error) {
 		return Refs{User: id}, h.change(ctx, cmd, id, follow(given, said))
 	})
-	return err
 }
 
 // Follows tells whether FollowGroups would change nothing.

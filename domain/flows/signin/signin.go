@@ -56,6 +56,9 @@ type Flow struct {
 	Tenants  *tenant.Handler
 	Projects *project.Handler
 	Users    *user.Handler
+	// Shown waits, for a while, until what events wrote at a position can be
+	// read: whoever is new asks next who they are. Nil: nobody waits.
+	Shown func(ctx context.Context, at es.Position, events []string)
 
 	found sync.Map // outside → member; only who exists, so that guesses take no room
 	stuck sync.Map // member → when following their groups was refused last
@@ -166,6 +169,7 @@ func (f *Flow) create(ctx context.Context, tenant uuid.UUID, key outside, who Id
 		case err == nil:
 			s, err := f.Users.Load(ctx, tenant, made.Refs.User)
 			if err != nil || s.Status != user.Erased {
+				f.shown(ctx, made.Position, made.Events)
 				return made.Refs.User, err
 			}
 			// That was their life before; this is the answer of then.
@@ -250,14 +254,21 @@ func (f *Flow) follow(ctx context.Context, rules Rules, m member, given []user.G
 	if at, ok := f.stuck.Load(m); ok && now.Sub(at.(time.Time)) < stuckFor { //nolint:forcetypeassert // only this function stores
 		return nil
 	}
-	err := f.Users.FollowGroups(ctx, f.command(m.tenant, "followGroups", rules.Issuer), m.user, given, who.IssuedAt)
+	done, err := f.Users.FollowGroups(ctx, f.command(m.tenant, "followGroups", rules.Issuer), m.user, given, who.IssuedAt)
 	if fault.Is(err, fault.CodeLastAdmin) {
 		// The last admin stays one, whatever the groups say.
 		f.stuck.Store(m, now)
 		return nil
 	}
 	f.stuck.Delete(m)
+	f.shown(ctx, done.Position, done.Events)
 	return err
+}
+
+func (f *Flow) shown(ctx context.Context, at es.Position, events []string) {
+	if f.Shown != nil && at > es.StartPosition {
+		f.Shown(ctx, at, events)
+	}
 }
 
 func (f *Flow) command(tenant uuid.UUID, action, issuer string) es.Command {
