@@ -14,6 +14,46 @@ import (
 	"time"
 )
 
+func (r *mutationResolver) CreateTenant(ctx context.Context, input gqlmodel.CreateTenantInput) (*gqlmodel.CreateTenantPayload, error) {
+	return r.People.CreateTenant(ctx, input)
+}
+
+func (r *mutationResolver) UpdateTenant(ctx context.Context, input gqlmodel.UpdateTenantInput) (*gqlmodel.UpdateTenantPayload, error) {
+	return r.People.UpdateTenant(ctx, input)
+}
+
+func (r *mutationResolver) UpdateProject(ctx context.Context, input gqlmodel.UpdateProjectInput) (*gqlmodel.UpdateProjectPayload, error) {
+	return r.People.UpdateProject(ctx, input)
+}
+
+func (r *mutationResolver) GrantPermission(ctx context.Context, input gqlmodel.GrantPermissionInput) (*gqlmodel.GrantPermissionPayload, error) {
+	return r.People.GrantPermission(ctx, input)
+}
+
+func (r *mutationResolver) RevokePermission(ctx context.Context, input gqlmodel.RevokePermissionInput) (*gqlmodel.RevokePermissionPayload, error) {
+	return r.People.RevokePermission(ctx, input)
+}
+
+func (r *mutationResolver) SetBusinessScope(ctx context.Context, input gqlmodel.SetBusinessScopeInput) (*gqlmodel.SetBusinessScopePayload, error) {
+	return r.People.SetBusinessScope(ctx, input)
+}
+
+func (r *mutationResolver) AddProjectMember(ctx context.Context, input gqlmodel.AddProjectMemberInput) (*gqlmodel.AddProjectMemberPayload, error) {
+	return r.People.AddProjectMember(ctx, input)
+}
+
+func (r *mutationResolver) ChangeProjectRole(ctx context.Context, input gqlmodel.ChangeProjectRoleInput) (*gqlmodel.ChangeProjectRolePayload, error) {
+	return r.People.ChangeProjectRole(ctx, input)
+}
+
+func (r *mutationResolver) RemoveProjectMember(ctx context.Context, input gqlmodel.RemoveProjectMemberInput) (*gqlmodel.RemoveProjectMemberPayload, error) {
+	return r.People.RemoveProjectMember(ctx, input)
+}
+
+func (r *mutationResolver) ErasePersonalData(ctx context.Context, input gqlmodel.ErasePersonalDataInput) (*gqlmodel.ErasePersonalDataPayload, error) {
+	return r.People.ErasePersonalData(ctx, input)
+}
+
 func (r *mutationResolver) CreateProject(ctx context.Context, input gqlmodel.CreateProjectInput) (*gqlmodel.CreateProjectPayload, error) {
 	return r.People.CreateProject(ctx, input)
 }
@@ -110,6 +150,14 @@ func (r *userResolver) Roles(ctx context.Context, obj *gqlmodel.User) ([]*gqlmod
 	return r.People.Roles(ctx, obj)
 }
 
+func (r *userResolver) Permissions(ctx context.Context, obj *gqlmodel.User) ([]gqlmodel.Permission, error) {
+	return r.People.Permissions(ctx, obj)
+}
+
+func (r *userResolver) BusinessScope(ctx context.Context, obj *gqlmodel.User) (*gqlmodel.BusinessScope, error) {
+	return r.People.BusinessScope(ctx, obj)
+}
+
 func (r *userResolver) History(ctx context.Context, obj *gqlmodel.User, first *int32, after *string) (*gqlmodel.HistoryConnection, error) {
 	return r.People.HistoryOfUser(ctx, obj, first, after)
 }
@@ -128,6 +176,10 @@ func (r *viewerResolver) Tenant(ctx context.Context, obj *gqlmodel.Viewer) (*gql
 
 func (r *viewerResolver) Projects(ctx context.Context, obj *gqlmodel.Viewer) ([]*gqlmodel.Project, error) {
 	return r.People.MyProjects(ctx)
+}
+
+func (r *viewerResolver) OnlyAdmin(ctx context.Context, obj *gqlmodel.Viewer) (bool, error) {
+	return r.People.OnlyAdmin(ctx)
 }
 
 func (r *viewerResolver) Home(ctx context.Context, obj *gqlmodel.Viewer) (*gqlmodel.StorageSpace, error) {

@@ -13,6 +13,7 @@ import (
 	"tallyard/domain/algorithm"
 	"tallyard/domain/es"
 	"tallyard/domain/flows/artefact"
+	"tallyard/domain/flows/onboarding"
 	"tallyard/domain/flows/spaces"
 	"tallyard/domain/operation"
 	"tallyard/domain/project"
@@ -64,6 +65,7 @@ func projections(persons user.PersonKeys) (*runner.Set, error) {
 type domain struct {
 	runtime    *es.Runtime
 	tenants    *tenant.Handler
+	onboarding *onboarding.Flow
 	projects   *project.Handler
 	users      *user.Handler
 	settings   *setting.Handler
@@ -82,6 +84,7 @@ func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Ma
 	d := &domain{runtime: rt}
 	d.users = &user.Handler{Runtime: rt, Keys: persons, Random: rand.Reader}
 	d.tenants = &tenant.Handler{Runtime: rt, Access: d.users}
+	d.onboarding = &onboarding.Flow{Runtime: rt, Tenants: d.tenants, Users: d.users}
 	d.projects = &project.Handler{Runtime: rt, Access: d.users}
 	d.users.Projects = d.projects
 	d.settings = &setting.Handler{Runtime: rt, Access: d.users, Projects: d.projects}

@@ -96,6 +96,11 @@ func TestTurned(t *testing.T) {
 			}
 		})
 	}
+	inferring := rights(true, []uuid.UUID{a})
+	inferring.Scope = Inference
+	if got := inferring.Turned(rights(true, []uuid.UUID{a})); !got.Training || got.None() {
+		t.Errorf("LIV-03 TEN-08 training comes into their scope: %+v", got)
+	}
 	other := rights(true, []uuid.UUID{a})
 	other.Projects[a] = ProjectAdmin
 	if got := rights(true, []uuid.UUID{a}).Turned(other); !got.None() {

@@ -52,6 +52,10 @@ type Grants struct {
 	Active   bool // false: unknown, suspended or removed; nothing is allowed
 	Roles    []Role
 	Projects map[uuid.UUID]Role
+	// Permissions are the named ones that were granted; ask May.
+	Permissions []Permission
+	// Scope is the business scope, empty where it was never set; ask Trains.
+	Scope BusinessScope
 	// Version counts the changes of the user; it tells which of two is newer.
 	Version int
 }

@@ -13,13 +13,15 @@ type Turned struct {
 	All bool
 	// Platform: they read the platform's audit before or after, not both.
 	Platform bool
+	// Training was or is in their business scope, not both.
+	Training bool
 	// Projects that they belong to before or after, not both.
 	Projects []uuid.UUID
 }
 
 // Turned compares what is seen with these rights to what is seen with later ones.
 func (g Grants) Turned(is Grants) Turned {
-	t := Turned{All: g.ReadsAll() != is.ReadsAll(), Platform: g.ReadsPlatform() != is.ReadsPlatform()}
+	t := Turned{All: g.ReadsAll() != is.ReadsAll(), Platform: g.ReadsPlatform() != is.ReadsPlatform(), Training: g.Trains() != is.Trains()}
 	for _, id := range append(g.ProjectIDs(), is.ProjectIDs()...) {
 		if g.In(id) != is.In(id) {
 			t.Projects = append(t.Projects, id)
@@ -30,4 +32,4 @@ func (g Grants) Turned(is Grants) Turned {
 }
 
 // None tells whether nothing differs.
-func (t Turned) None() bool { return !t.All && !t.Platform && len(t.Projects) == 0 }
+func (t Turned) None() bool { return !t.All && !t.Platform && !t.Training && len(t.Projects) == 0 }

@@ -59,6 +59,9 @@ func (h *Handler) Create(ctx context.Context, cmd es.Command, in CreateInput) (e
 		if err := h.mustWorkIn(ctx, g, in.Project); err != nil {
 			return Refs{}, err
 		}
+		if err := access.MustTrain(g); err != nil {
+			return Refs{}, err
+		}
 		ids := cmd.NewIDs(3)
 		if out, done, err := es.Carried(ctx, h.Runtime, cmd, Aggregate, ids[0]); err != nil || done {
 			return Refs{Algorithm: ids[0], Version: ids[1], At: out.Revision}, err
@@ -207,6 +210,9 @@ func (h *Handler) load(ctx context.Context, cmd *es.Command, algorithm uuid.UUID
 	}
 	l, err := es.Load(ctx, h.Runtime, Aggregate, cmd.Tenant, algorithm)
 	cmd.In(l.State.Project)
+	if _, sees := l.State.Cut(g); err == nil && sees {
+		err = access.MustTrain(g)
+	}
 	return g, l.State, err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"tallyard/domain/access"
 	"tallyard/domain/es"
+	"tallyard/domain/fault"
 	"tallyard/domain/internal/naming"
 )
 
@@ -42,14 +43,29 @@ func (h *Handler) Find(ctx context.Context, name string) (uuid.UUID, bool, error
 
 // Create is `createTenant`.
 func (h *Handler) Create(ctx context.Context, cmd es.Command, name string) (es.Result[Refs], error) {
+	return h.CreateWith(ctx, cmd, name, func() error { return nil })
+}
+
+// CreateWith is Create for a tenant that more is made with; check tells what is
+// wrong with that, before anything is done.
+func (h *Handler) CreateWith(ctx context.Context, cmd es.Command, name string, check func() error) (es.Result[Refs], error) {
 	return es.Run(ctx, h.Runtime, cmd, func(ctx context.Context, cmd es.Command) (Refs, error) {
 		cmd, err := h.enter(ctx, cmd)
 		if err != nil {
 			return Refs{}, err
 		}
+		var faults fault.List
 		name, bad := NameRule.Clean(name, "name")
-		if bad != nil {
-			return Refs{}, bad
+		faults.Add(bad)
+		if err := check(); err != nil {
+			more, ok := fault.All(err)
+			if !ok {
+				return Refs{}, err
+			}
+			faults.Add(more...)
+		}
+		if err := faults.Err(); err != nil {
+			return Refs{}, err
 		}
 		id := cmd.NewIDs(1)[0]
 		if err := h.Runtime.Reserve(ctx, cmd, reservation(name), Aggregate.Stream(es.PlatformTenant, id)); err != nil {

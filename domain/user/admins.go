@@ -1,6 +1,7 @@
 package user
 
 import (
+	"context"
 	"maps"
 	"strconv"
 
@@ -86,6 +87,17 @@ func (s adminsState) besides(user uuid.UUID) int {
 		}
 	}
 	return n
+}
+
+// OnlyAdmin tells whether a user is the one who can act as an admin of the
+// tenant: nobody else can approve what they ask for (TEN-02).
+func (h *Handler) OnlyAdmin(ctx context.Context, tenant, user uuid.UUID) (bool, error) {
+	s, err := h.Load(ctx, tenant, user)
+	if err != nil || !s.governs() {
+		return false, err
+	}
+	l, err := es.Load(ctx, h.Runtime, admins, tenant, tenant)
+	return err == nil && l.State.besides(user) == 0, err
 }
 
 func count(user uuid.UUID, seen int) es.Decide[adminsState] {

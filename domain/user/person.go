@@ -101,6 +101,12 @@ func (p Person) clean() (Person, error) {
 	return Person{LoginName: login, DisplayName: display, Email: email, Outside: p.Outside}, faults.Err()
 }
 
+// Check tells what is wrong with the data, all of it at once.
+func (p Person) Check() error {
+	_, err := p.clean()
+	return err
+}
+
 // seal encrypts a person's data for its stream.
 func seal(key []byte, stream es.StreamID, user uuid.UUID, p Person, random io.Reader) (Described, error) {
 	plain, err := json.Marshal(p)

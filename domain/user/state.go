@@ -45,6 +45,10 @@ type State struct {
 	// since FollowedAt as they are.
 	Followed   []Grant
 	FollowedAt time.Time
+	// Permissions are the named ones.
+	Permissions []access.Permission
+	// Scope is the business scope that was set; empty: none was.
+	Scope access.BusinessScope
 	// Version counts the changes; it tells two states of one user apart.
 	Version int
 }
@@ -70,6 +74,12 @@ func evolve(s State, env es.Envelope) State {
 		if env.Meta.Actor.Part == SignInPart {
 			s.FollowedAt = env.Meta.Time
 		}
+	case PermissionGranted:
+		s.Permissions = append(slices.Clip(s.Permissions), ev.Permission)
+	case PermissionRevoked:
+		s.Permissions = without(s.Permissions, func(p access.Permission) bool { return p == ev.Permission })
+	case BusinessScopeSet:
+		s.Scope = ev.To
 	case Suspended:
 		s.Status = SuspendedState
 	case Reinstated:
@@ -79,7 +89,7 @@ func evolve(s State, env es.Envelope) State {
 	case TokenRevoked:
 		s.Tokens = without(s.Tokens, func(t Token) bool { return t.ID == ev.ID })
 	case PersonalDataErased:
-		s.Status, s.Roles, s.Followed, s.Tokens = Erased, nil, nil, nil
+		s.Status, s.Roles, s.Followed, s.Tokens, s.Permissions = Erased, nil, nil, nil, nil
 	default:
 		return s
 	}
@@ -106,6 +116,7 @@ func (s State) Holds(g Grant) bool { return slices.Contains(s.Roles, g) }
 // Grants are the user's rights. Of several roles in a project the strongest counts.
 func (s State) Grants(tenant, user uuid.UUID) access.Grants {
 	g := access.Grants{Tenant: tenant, User: user, Active: s.Status == Active, Projects: map[uuid.UUID]access.Role{}, Version: s.Version}
+	g.Permissions, g.Scope = s.Permissions, s.Scope
 	for _, held := range s.Roles {
 		switch {
 		case !held.Role.OfProject():

@@ -122,7 +122,7 @@ func (a *API) snapshot(ctx context.Context, w watched, then access.Grants, at es
 		ev.Algorithm, err = show(w.id)
 		return ev, err
 	}
-	rows, err := a.Queries.List(ctx, projaccess.FilterOf(v.Grants), proj.Filter{Scope: w.scope, Project: w.project},
+	rows, err := a.Queries.List(ctx, projaccess.TrainingFilterOf(v.Grants), proj.Filter{Scope: w.scope, Project: w.project},
 		page.Order{Column: proj.ByUpdated, IDColumn: "t.id", Descending: true}, page.Page{First: snapshotRows})
 	if err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (w watched) seesBoth(then, now access.Grants, s algorithm.State) (algorithm
 // sees cuts an algorithm to what the viewer sees of what is watched.
 func (w watched) sees(g access.Grants, s algorithm.State) (algorithm.State, bool) {
 	cut, ok := s.Cut(g)
-	if !ok || (w.project != uuid.Nil && s.Project != w.project) {
+	if !ok || (w.id == uuid.Nil && !g.Trains()) || (w.project != uuid.Nil && s.Project != w.project) {
 		return cut, false
 	}
 	switch w.scope {

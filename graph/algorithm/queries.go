@@ -183,7 +183,7 @@ func (a *API) viewer(ctx context.Context, atLeast *string) (projaccess.Filter, e
 	if err != nil {
 		return projaccess.Filter{}, err
 	}
-	return projaccess.FilterOf(v.Grants), a.Commands.AtLeast(ctx, atLeast)
+	return projaccess.TrainingFilterOf(v.Grants), a.Commands.AtLeast(ctx, atLeast)
 }
 
 func algorithmFilter(in *gqlmodel.AlgorithmFilter) (proj.Filter, error) {

@@ -111,6 +111,9 @@ func directions(t live.Turn) (comes, goes bool) {
 	if t.Turned.All {
 		comes, goes = t.Is.ReadsAll(), t.Was.ReadsAll()
 	}
+	if t.Turned.Training {
+		comes, goes = comes || t.Is.Trains(), goes || t.Was.Trains()
+	}
 	for _, id := range t.Turned.Projects {
 		comes, goes = comes || t.Is.In(id), goes || t.Was.In(id)
 	}

@@ -68,6 +68,13 @@ type ComplexityRoot struct {
 		User func(childComplexity int) int
 	}
 
+	AddProjectMemberPayload struct {
+		Project    func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	Algorithm struct {
 		CreatedAt              func(childComplexity int) int
 		History                func(childComplexity int, first *int32, after *string) int
@@ -234,6 +241,13 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	ChangeProjectRolePayload struct {
+		Project    func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	CreateAlgorithmPayload struct {
 		Algorithm        func(childComplexity int) int
 		AlgorithmVersion func(childComplexity int) int
@@ -263,6 +277,12 @@ type ComplexityRoot struct {
 	CreateProjectPayload struct {
 		Project    func(childComplexity int) int
 		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	CreateTenantPayload struct {
+		Receipt    func(childComplexity int) int
+		Tenant     func(childComplexity int) int
 		UserErrors func(childComplexity int) int
 	}
 
@@ -322,6 +342,12 @@ type ComplexityRoot struct {
 		MinWorkers func(childComplexity int) int
 	}
 
+	ErasePersonalDataPayload struct {
+		Receipt    func(childComplexity int) int
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	ErrorDetail struct {
 		Name  func(childComplexity int) int
 		Value func(childComplexity int) int
@@ -358,6 +384,12 @@ type ComplexityRoot struct {
 	FileEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	GrantPermissionPayload struct {
+		Receipt    func(childComplexity int) int
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	GrantRolePayload struct {
@@ -399,29 +431,39 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
+		AddProjectMember        func(childComplexity int, input gqlmodel.AddProjectMemberInput) int
 		CancelOperation         func(childComplexity int, input gqlmodel.CancelOperationInput) int
+		ChangeProjectRole       func(childComplexity int, input gqlmodel.ChangeProjectRoleInput) int
 		CreateAPIToken          func(childComplexity int, input gqlmodel.CreateAPITokenInput) int
 		CreateAlgorithm         func(childComplexity int, input gqlmodel.CreateAlgorithmInput) int
 		CreateAlgorithmVersion  func(childComplexity int, input gqlmodel.CreateAlgorithmVersionInput) int
 		CreateDirectory         func(childComplexity int, input gqlmodel.CreateDirectoryInput) int
 		CreateProject           func(childComplexity int, input gqlmodel.CreateProjectInput) int
+		CreateTenant            func(childComplexity int, input gqlmodel.CreateTenantInput) int
 		CreateUser              func(childComplexity int, input gqlmodel.CreateUserInput) int
 		DeleteAlgorithmVersion  func(childComplexity int, input gqlmodel.DeleteAlgorithmVersionInput) int
 		DeleteAlgorithmVersions func(childComplexity int, input gqlmodel.DeleteAlgorithmVersionsInput) int
 		DeleteFiles             func(childComplexity int, input gqlmodel.DeleteFilesInput) int
 		DismissOperations       func(childComplexity int, input gqlmodel.DismissOperationsInput) int
+		ErasePersonalData       func(childComplexity int, input gqlmodel.ErasePersonalDataInput) int
 		FavoriteAlgorithm       func(childComplexity int, input gqlmodel.FavoriteAlgorithmInput) int
+		GrantPermission         func(childComplexity int, input gqlmodel.GrantPermissionInput) int
 		GrantRole               func(childComplexity int, input gqlmodel.GrantRoleInput) int
 		PublishAlgorithmVersion func(childComplexity int, input gqlmodel.PublishAlgorithmVersionInput) int
 		ReinstateUser           func(childComplexity int, input gqlmodel.ReinstateUserInput) int
+		RemoveProjectMember     func(childComplexity int, input gqlmodel.RemoveProjectMemberInput) int
 		RetryOperation          func(childComplexity int, input gqlmodel.RetryOperationInput) int
 		RevokeAPIToken          func(childComplexity int, input gqlmodel.RevokeAPITokenInput) int
+		RevokePermission        func(childComplexity int, input gqlmodel.RevokePermissionInput) int
 		RevokeRole              func(childComplexity int, input gqlmodel.RevokeRoleInput) int
+		SetBusinessScope        func(childComplexity int, input gqlmodel.SetBusinessScopeInput) int
 		SetStorageQuota         func(childComplexity int, input gqlmodel.SetStorageQuotaInput) int
 		SuspendUser             func(childComplexity int, input gqlmodel.SuspendUserInput) int
 		UnfavoriteAlgorithm     func(childComplexity int, input gqlmodel.UnfavoriteAlgorithmInput) int
 		UpdateAlgorithmVersion  func(childComplexity int, input gqlmodel.UpdateAlgorithmVersionInput) int
+		UpdateProject           func(childComplexity int, input gqlmodel.UpdateProjectInput) int
 		UpdateSettings          func(childComplexity int, input gqlmodel.UpdateSettingsInput) int
+		UpdateTenant            func(childComplexity int, input gqlmodel.UpdateTenantInput) int
 	}
 
 	Operation struct {
@@ -491,6 +533,7 @@ type ComplexityRoot struct {
 		ID          func(childComplexity int) int
 		Members     func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Name        func(childComplexity int) int
+		Version     func(childComplexity int) int
 	}
 
 	ProjectConnection struct {
@@ -565,6 +608,13 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	RemoveProjectMemberPayload struct {
+		Project    func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	RetryOperationPayload struct {
 		Operation  func(childComplexity int) int
 		Receipt    func(childComplexity int) int
@@ -572,6 +622,12 @@ type ComplexityRoot struct {
 	}
 
 	RevokeApiTokenPayload struct {
+		Receipt    func(childComplexity int) int
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	RevokePermissionPayload struct {
 		Receipt    func(childComplexity int) int
 		User       func(childComplexity int) int
 		UserErrors func(childComplexity int) int
@@ -586,6 +642,12 @@ type ComplexityRoot struct {
 	RoleGrant struct {
 		Project func(childComplexity int) int
 		Role    func(childComplexity int) int
+	}
+
+	SetBusinessScopePayload struct {
+		Receipt    func(childComplexity int) int
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	SetStorageQuotaPayload struct {
@@ -652,6 +714,7 @@ type ComplexityRoot struct {
 		History   func(childComplexity int, first *int32, after *string) int
 		ID        func(childComplexity int) int
 		Name      func(childComplexity int) int
+		Version   func(childComplexity int) int
 	}
 
 	TenantConnection struct {
@@ -678,20 +741,34 @@ type ComplexityRoot struct {
 		UserErrors       func(childComplexity int) int
 	}
 
+	UpdateProjectPayload struct {
+		Project    func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	UpdateSettingsPayload struct {
 		Receipt    func(childComplexity int) int
 		Settings   func(childComplexity int) int
 		UserErrors func(childComplexity int) int
 	}
 
+	UpdateTenantPayload struct {
+		Receipt    func(childComplexity int) int
+		Tenant     func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	User struct {
-		DisplayName func(childComplexity int) int
-		Email       func(childComplexity int) int
-		History     func(childComplexity int, first *int32, after *string) int
-		ID          func(childComplexity int) int
-		LoginName   func(childComplexity int) int
-		Roles       func(childComplexity int) int
-		State       func(childComplexity int) int
+		BusinessScope func(childComplexity int) int
+		DisplayName   func(childComplexity int) int
+		Email         func(childComplexity int) int
+		History       func(childComplexity int, first *int32, after *string) int
+		ID            func(childComplexity int) int
+		LoginName     func(childComplexity int) int
+		Permissions   func(childComplexity int) int
+		Roles         func(childComplexity int) int
+		State         func(childComplexity int) int
 	}
 
 	UserConnection struct {
@@ -714,9 +791,12 @@ type ComplexityRoot struct {
 	}
 
 	Viewer struct {
+		BusinessScope        func(childComplexity int) int
 		CanReadAudit         func(childComplexity int) int
 		CanReadPlatformAudit func(childComplexity int) int
 		Home                 func(childComplexity int) int
+		OnlyAdmin            func(childComplexity int) int
+		Permissions          func(childComplexity int) int
 		Projects             func(childComplexity int) int
 		Tenant               func(childComplexity int) int
 		User                 func(childComplexity int) int
@@ -774,6 +854,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Actor.User(childComplexity), true
+
+	case "AddProjectMemberPayload.project":
+		if e.ComplexityRoot.AddProjectMemberPayload.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AddProjectMemberPayload.Project(childComplexity), true
+	case "AddProjectMemberPayload.receipt":
+		if e.ComplexityRoot.AddProjectMemberPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AddProjectMemberPayload.Receipt(childComplexity), true
+	case "AddProjectMemberPayload.user":
+		if e.ComplexityRoot.AddProjectMemberPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AddProjectMemberPayload.User(childComplexity), true
+	case "AddProjectMemberPayload.userErrors":
+		if e.ComplexityRoot.AddProjectMemberPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AddProjectMemberPayload.UserErrors(childComplexity), true
 
 	case "Algorithm.createdAt":
 		if e.ComplexityRoot.Algorithm.CreatedAt == nil {
@@ -1463,6 +1568,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.CancelOperationPayload.UserErrors(childComplexity), true
 
+	case "ChangeProjectRolePayload.project":
+		if e.ComplexityRoot.ChangeProjectRolePayload.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ChangeProjectRolePayload.Project(childComplexity), true
+	case "ChangeProjectRolePayload.receipt":
+		if e.ComplexityRoot.ChangeProjectRolePayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ChangeProjectRolePayload.Receipt(childComplexity), true
+	case "ChangeProjectRolePayload.user":
+		if e.ComplexityRoot.ChangeProjectRolePayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ChangeProjectRolePayload.User(childComplexity), true
+	case "ChangeProjectRolePayload.userErrors":
+		if e.ComplexityRoot.ChangeProjectRolePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ChangeProjectRolePayload.UserErrors(childComplexity), true
+
 	case "CreateAlgorithmPayload.algorithm":
 		if e.ComplexityRoot.CreateAlgorithmPayload.Algorithm == nil {
 			break
@@ -1569,6 +1699,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.CreateProjectPayload.UserErrors(childComplexity), true
+
+	case "CreateTenantPayload.receipt":
+		if e.ComplexityRoot.CreateTenantPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateTenantPayload.Receipt(childComplexity), true
+	case "CreateTenantPayload.tenant":
+		if e.ComplexityRoot.CreateTenantPayload.Tenant == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateTenantPayload.Tenant(childComplexity), true
+	case "CreateTenantPayload.userErrors":
+		if e.ComplexityRoot.CreateTenantPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateTenantPayload.UserErrors(childComplexity), true
 
 	case "CreateUserPayload.receipt":
 		if e.ComplexityRoot.CreateUserPayload.Receipt == nil {
@@ -1753,6 +1902,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Elastic.MinWorkers(childComplexity), true
 
+	case "ErasePersonalDataPayload.receipt":
+		if e.ComplexityRoot.ErasePersonalDataPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ErasePersonalDataPayload.Receipt(childComplexity), true
+	case "ErasePersonalDataPayload.user":
+		if e.ComplexityRoot.ErasePersonalDataPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ErasePersonalDataPayload.User(childComplexity), true
+	case "ErasePersonalDataPayload.userErrors":
+		if e.ComplexityRoot.ErasePersonalDataPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ErasePersonalDataPayload.UserErrors(childComplexity), true
+
 	case "ErrorDetail.name":
 		if e.ComplexityRoot.ErrorDetail.Name == nil {
 			break
@@ -1878,6 +2046,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FileEdge.Node(childComplexity), true
+
+	case "GrantPermissionPayload.receipt":
+		if e.ComplexityRoot.GrantPermissionPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.GrantPermissionPayload.Receipt(childComplexity), true
+	case "GrantPermissionPayload.user":
+		if e.ComplexityRoot.GrantPermissionPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.GrantPermissionPayload.User(childComplexity), true
+	case "GrantPermissionPayload.userErrors":
+		if e.ComplexityRoot.GrantPermissionPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.GrantPermissionPayload.UserErrors(childComplexity), true
 
 	case "GrantRolePayload.receipt":
 		if e.ComplexityRoot.GrantRolePayload.Receipt == nil {
@@ -2005,6 +2192,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.IntSetting.Value(childComplexity), true
 
+	case "Mutation.addProjectMember":
+		if e.ComplexityRoot.Mutation.AddProjectMember == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_addProjectMember_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AddProjectMember(childComplexity, args["input"].(gqlmodel.AddProjectMemberInput)), true
 	case "Mutation.cancelOperation":
 		if e.ComplexityRoot.Mutation.CancelOperation == nil {
 			break
@@ -2016,6 +2214,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CancelOperation(childComplexity, args["input"].(gqlmodel.CancelOperationInput)), true
+	case "Mutation.changeProjectRole":
+		if e.ComplexityRoot.Mutation.ChangeProjectRole == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_changeProjectRole_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ChangeProjectRole(childComplexity, args["input"].(gqlmodel.ChangeProjectRoleInput)), true
 	case "Mutation.createApiToken":
 		if e.ComplexityRoot.Mutation.CreateAPIToken == nil {
 			break
@@ -2071,6 +2280,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateProject(childComplexity, args["input"].(gqlmodel.CreateProjectInput)), true
+	case "Mutation.createTenant":
+		if e.ComplexityRoot.Mutation.CreateTenant == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createTenant_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateTenant(childComplexity, args["input"].(gqlmodel.CreateTenantInput)), true
 	case "Mutation.createUser":
 		if e.ComplexityRoot.Mutation.CreateUser == nil {
 			break
@@ -2126,6 +2346,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DismissOperations(childComplexity, args["input"].(gqlmodel.DismissOperationsInput)), true
+	case "Mutation.erasePersonalData":
+		if e.ComplexityRoot.Mutation.ErasePersonalData == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_erasePersonalData_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ErasePersonalData(childComplexity, args["input"].(gqlmodel.ErasePersonalDataInput)), true
 	case "Mutation.favoriteAlgorithm":
 		if e.ComplexityRoot.Mutation.FavoriteAlgorithm == nil {
 			break
@@ -2137,6 +2368,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.FavoriteAlgorithm(childComplexity, args["input"].(gqlmodel.FavoriteAlgorithmInput)), true
+	case "Mutation.grantPermission":
+		if e.ComplexityRoot.Mutation.GrantPermission == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_grantPermission_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.GrantPermission(childComplexity, args["input"].(gqlmodel.GrantPermissionInput)), true
 	case "Mutation.grantRole":
 		if e.ComplexityRoot.Mutation.GrantRole == nil {
 			break
@@ -2170,6 +2412,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ReinstateUser(childComplexity, args["input"].(gqlmodel.ReinstateUserInput)), true
+	case "Mutation.removeProjectMember":
+		if e.ComplexityRoot.Mutation.RemoveProjectMember == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeProjectMember_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveProjectMember(childComplexity, args["input"].(gqlmodel.RemoveProjectMemberInput)), true
 	case "Mutation.retryOperation":
 		if e.ComplexityRoot.Mutation.RetryOperation == nil {
 			break
@@ -2192,6 +2445,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RevokeAPIToken(childComplexity, args["input"].(gqlmodel.RevokeAPITokenInput)), true
+	case "Mutation.revokePermission":
+		if e.ComplexityRoot.Mutation.RevokePermission == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_revokePermission_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RevokePermission(childComplexity, args["input"].(gqlmodel.RevokePermissionInput)), true
 	case "Mutation.revokeRole":
 		if e.ComplexityRoot.Mutation.RevokeRole == nil {
 			break
@@ -2203,6 +2467,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RevokeRole(childComplexity, args["input"].(gqlmodel.RevokeRoleInput)), true
+	case "Mutation.setBusinessScope":
+		if e.ComplexityRoot.Mutation.SetBusinessScope == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setBusinessScope_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetBusinessScope(childComplexity, args["input"].(gqlmodel.SetBusinessScopeInput)), true
 	case "Mutation.setStorageQuota":
 		if e.ComplexityRoot.Mutation.SetStorageQuota == nil {
 			break
@@ -2247,6 +2522,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateAlgorithmVersion(childComplexity, args["input"].(gqlmodel.UpdateAlgorithmVersionInput)), true
+	case "Mutation.updateProject":
+		if e.ComplexityRoot.Mutation.UpdateProject == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateProject_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateProject(childComplexity, args["input"].(gqlmodel.UpdateProjectInput)), true
 	case "Mutation.updateSettings":
 		if e.ComplexityRoot.Mutation.UpdateSettings == nil {
 			break
@@ -2258,6 +2544,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateSettings(childComplexity, args["input"].(gqlmodel.UpdateSettingsInput)), true
+	case "Mutation.updateTenant":
+		if e.ComplexityRoot.Mutation.UpdateTenant == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateTenant_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateTenant(childComplexity, args["input"].(gqlmodel.UpdateTenantInput)), true
 
 	case "Operation.attempt":
 		if e.ComplexityRoot.Operation.Attempt == nil {
@@ -2551,6 +2848,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Project.Name(childComplexity), true
+	case "Project.version":
+		if e.ComplexityRoot.Project.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Project.Version(childComplexity), true
 
 	case "ProjectConnection.edges":
 		if e.ComplexityRoot.ProjectConnection.Edges == nil {
@@ -2932,6 +3235,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ReinstateUserPayload.UserErrors(childComplexity), true
 
+	case "RemoveProjectMemberPayload.project":
+		if e.ComplexityRoot.RemoveProjectMemberPayload.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveProjectMemberPayload.Project(childComplexity), true
+	case "RemoveProjectMemberPayload.receipt":
+		if e.ComplexityRoot.RemoveProjectMemberPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveProjectMemberPayload.Receipt(childComplexity), true
+	case "RemoveProjectMemberPayload.user":
+		if e.ComplexityRoot.RemoveProjectMemberPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveProjectMemberPayload.User(childComplexity), true
+	case "RemoveProjectMemberPayload.userErrors":
+		if e.ComplexityRoot.RemoveProjectMemberPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveProjectMemberPayload.UserErrors(childComplexity), true
+
 	case "RetryOperationPayload.operation":
 		if e.ComplexityRoot.RetryOperationPayload.Operation == nil {
 			break
@@ -2970,6 +3298,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.RevokeApiTokenPayload.UserErrors(childComplexity), true
 
+	case "RevokePermissionPayload.receipt":
+		if e.ComplexityRoot.RevokePermissionPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RevokePermissionPayload.Receipt(childComplexity), true
+	case "RevokePermissionPayload.user":
+		if e.ComplexityRoot.RevokePermissionPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RevokePermissionPayload.User(childComplexity), true
+	case "RevokePermissionPayload.userErrors":
+		if e.ComplexityRoot.RevokePermissionPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RevokePermissionPayload.UserErrors(childComplexity), true
+
 	case "RevokeRolePayload.receipt":
 		if e.ComplexityRoot.RevokeRolePayload.Receipt == nil {
 			break
@@ -3001,6 +3348,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RoleGrant.Role(childComplexity), true
+
+	case "SetBusinessScopePayload.receipt":
+		if e.ComplexityRoot.SetBusinessScopePayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetBusinessScopePayload.Receipt(childComplexity), true
+	case "SetBusinessScopePayload.user":
+		if e.ComplexityRoot.SetBusinessScopePayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetBusinessScopePayload.User(childComplexity), true
+	case "SetBusinessScopePayload.userErrors":
+		if e.ComplexityRoot.SetBusinessScopePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetBusinessScopePayload.UserErrors(childComplexity), true
 
 	case "SetStorageQuotaPayload.receipt":
 		if e.ComplexityRoot.SetStorageQuotaPayload.Receipt == nil {
@@ -3291,6 +3657,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Tenant.Name(childComplexity), true
+	case "Tenant.version":
+		if e.ComplexityRoot.Tenant.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Tenant.Version(childComplexity), true
 
 	case "TenantConnection.edges":
 		if e.ComplexityRoot.TenantConnection.Edges == nil {
@@ -3368,6 +3740,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UpdateAlgorithmVersionPayload.UserErrors(childComplexity), true
 
+	case "UpdateProjectPayload.project":
+		if e.ComplexityRoot.UpdateProjectPayload.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateProjectPayload.Project(childComplexity), true
+	case "UpdateProjectPayload.receipt":
+		if e.ComplexityRoot.UpdateProjectPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateProjectPayload.Receipt(childComplexity), true
+	case "UpdateProjectPayload.userErrors":
+		if e.ComplexityRoot.UpdateProjectPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateProjectPayload.UserErrors(childComplexity), true
+
 	case "UpdateSettingsPayload.receipt":
 		if e.ComplexityRoot.UpdateSettingsPayload.Receipt == nil {
 			break
@@ -3387,6 +3778,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UpdateSettingsPayload.UserErrors(childComplexity), true
 
+	case "UpdateTenantPayload.receipt":
+		if e.ComplexityRoot.UpdateTenantPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateTenantPayload.Receipt(childComplexity), true
+	case "UpdateTenantPayload.tenant":
+		if e.ComplexityRoot.UpdateTenantPayload.Tenant == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateTenantPayload.Tenant(childComplexity), true
+	case "UpdateTenantPayload.userErrors":
+		if e.ComplexityRoot.UpdateTenantPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateTenantPayload.UserErrors(childComplexity), true
+
+	case "User.businessScope":
+		if e.ComplexityRoot.User.BusinessScope == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.BusinessScope(childComplexity), true
 	case "User.displayName":
 		if e.ComplexityRoot.User.DisplayName == nil {
 			break
@@ -3422,6 +3838,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.LoginName(childComplexity), true
+	case "User.permissions":
+		if e.ComplexityRoot.User.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Permissions(childComplexity), true
 	case "User.roles":
 		if e.ComplexityRoot.User.Roles == nil {
 			break
@@ -3498,6 +3920,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UserError.Message(childComplexity), true
 
+	case "Viewer.businessScope":
+		if e.ComplexityRoot.Viewer.BusinessScope == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.BusinessScope(childComplexity), true
 	case "Viewer.canReadAudit":
 		if e.ComplexityRoot.Viewer.CanReadAudit == nil {
 			break
@@ -3516,6 +3944,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Viewer.Home(childComplexity), true
+	case "Viewer.onlyAdmin":
+		if e.ComplexityRoot.Viewer.OnlyAdmin == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.OnlyAdmin(childComplexity), true
+	case "Viewer.permissions":
+		if e.ComplexityRoot.Viewer.Permissions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.Permissions(childComplexity), true
 	case "Viewer.projects":
 		if e.ComplexityRoot.Viewer.Projects == nil {
 			break
@@ -3545,6 +3985,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	inputUnmarshalers := func() *graphql.InputUnmarshalerIndex {
 		return graphql.NewInputUnmarshalerIndex(
 			graphql.NewInputUnmarshaler("AcceleratorRequestInput", ec.unmarshalInputAcceleratorRequestInput),
+			graphql.NewInputUnmarshaler("AddProjectMemberInput", ec.unmarshalInputAddProjectMemberInput),
 			graphql.NewInputUnmarshaler("AlgorithmEventsFilter", ec.unmarshalInputAlgorithmEventsFilter),
 			graphql.NewInputUnmarshaler("AlgorithmFilter", ec.unmarshalInputAlgorithmFilter),
 			graphql.NewInputUnmarshaler("AlgorithmOrder", ec.unmarshalInputAlgorithmOrder),
@@ -3555,18 +3996,22 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("AuditFilter", ec.unmarshalInputAuditFilter),
 			graphql.NewInputUnmarshaler("AuditOrder", ec.unmarshalInputAuditOrder),
 			graphql.NewInputUnmarshaler("CancelOperationInput", ec.unmarshalInputCancelOperationInput),
+			graphql.NewInputUnmarshaler("ChangeProjectRoleInput", ec.unmarshalInputChangeProjectRoleInput),
 			graphql.NewInputUnmarshaler("CreateAlgorithmInput", ec.unmarshalInputCreateAlgorithmInput),
 			graphql.NewInputUnmarshaler("CreateAlgorithmVersionInput", ec.unmarshalInputCreateAlgorithmVersionInput),
 			graphql.NewInputUnmarshaler("CreateApiTokenInput", ec.unmarshalInputCreateApiTokenInput),
 			graphql.NewInputUnmarshaler("CreateDirectoryInput", ec.unmarshalInputCreateDirectoryInput),
 			graphql.NewInputUnmarshaler("CreateProjectInput", ec.unmarshalInputCreateProjectInput),
+			graphql.NewInputUnmarshaler("CreateTenantInput", ec.unmarshalInputCreateTenantInput),
 			graphql.NewInputUnmarshaler("CreateUserInput", ec.unmarshalInputCreateUserInput),
 			graphql.NewInputUnmarshaler("DeleteAlgorithmVersionInput", ec.unmarshalInputDeleteAlgorithmVersionInput),
 			graphql.NewInputUnmarshaler("DeleteAlgorithmVersionsInput", ec.unmarshalInputDeleteAlgorithmVersionsInput),
 			graphql.NewInputUnmarshaler("DeleteFilesInput", ec.unmarshalInputDeleteFilesInput),
 			graphql.NewInputUnmarshaler("DismissOperationsInput", ec.unmarshalInputDismissOperationsInput),
 			graphql.NewInputUnmarshaler("ElasticInput", ec.unmarshalInputElasticInput),
+			graphql.NewInputUnmarshaler("ErasePersonalDataInput", ec.unmarshalInputErasePersonalDataInput),
 			graphql.NewInputUnmarshaler("FavoriteAlgorithmInput", ec.unmarshalInputFavoriteAlgorithmInput),
+			graphql.NewInputUnmarshaler("GrantPermissionInput", ec.unmarshalInputGrantPermissionInput),
 			graphql.NewInputUnmarshaler("GrantRoleInput", ec.unmarshalInputGrantRoleInput),
 			graphql.NewInputUnmarshaler("ImageInput", ec.unmarshalInputImageInput),
 			graphql.NewInputUnmarshaler("OperationEventsFilter", ec.unmarshalInputOperationEventsFilter),
@@ -3574,15 +4019,21 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("PairInput", ec.unmarshalInputPairInput),
 			graphql.NewInputUnmarshaler("PublishAlgorithmVersionInput", ec.unmarshalInputPublishAlgorithmVersionInput),
 			graphql.NewInputUnmarshaler("ReinstateUserInput", ec.unmarshalInputReinstateUserInput),
+			graphql.NewInputUnmarshaler("RemoveProjectMemberInput", ec.unmarshalInputRemoveProjectMemberInput),
 			graphql.NewInputUnmarshaler("RetryOperationInput", ec.unmarshalInputRetryOperationInput),
 			graphql.NewInputUnmarshaler("RevokeApiTokenInput", ec.unmarshalInputRevokeApiTokenInput),
+			graphql.NewInputUnmarshaler("RevokePermissionInput", ec.unmarshalInputRevokePermissionInput),
 			graphql.NewInputUnmarshaler("RevokeRoleInput", ec.unmarshalInputRevokeRoleInput),
+			graphql.NewInputUnmarshaler("SetBusinessScopeInput", ec.unmarshalInputSetBusinessScopeInput),
 			graphql.NewInputUnmarshaler("SetStorageQuotaInput", ec.unmarshalInputSetStorageQuotaInput),
 			graphql.NewInputUnmarshaler("StorageSpaceFilter", ec.unmarshalInputStorageSpaceFilter),
 			graphql.NewInputUnmarshaler("SuspendUserInput", ec.unmarshalInputSuspendUserInput),
+			graphql.NewInputUnmarshaler("TenantAdminInput", ec.unmarshalInputTenantAdminInput),
 			graphql.NewInputUnmarshaler("UnfavoriteAlgorithmInput", ec.unmarshalInputUnfavoriteAlgorithmInput),
 			graphql.NewInputUnmarshaler("UpdateAlgorithmVersionInput", ec.unmarshalInputUpdateAlgorithmVersionInput),
+			graphql.NewInputUnmarshaler("UpdateProjectInput", ec.unmarshalInputUpdateProjectInput),
 			graphql.NewInputUnmarshaler("UpdateSettingsInput", ec.unmarshalInputUpdateSettingsInput),
+			graphql.NewInputUnmarshaler("UpdateTenantInput", ec.unmarshalInputUpdateTenantInput),
 			graphql.NewInputUnmarshaler("UserFilter", ec.unmarshalInputUserFilter),
 		)
 	}
@@ -5147,6 +5598,8 @@ type Tenant implements Node {
   id: ID!
   "The tenant's name, unique on the platform."
   name: String!
+  "Counts the changes; give it as expectedVersion."
+  version: Int!
   "When it was created."
   createdAt: Time!
   "What happened to it, oldest first. Give ` + "`" + `first` + "`" + `."
@@ -5166,6 +5619,8 @@ type Project implements Node {
   name: String!
   "What it is about."
   description: String!
+  "Counts the changes; give it as expectedVersion."
+  version: Int!
   "When it was created."
   createdAt: Time!
   "Who belongs to it, by login name. Give ` + "`" + `first` + "`" + ` or ` + "`" + `last` + "`" + `."
@@ -5230,6 +5685,24 @@ enum Role {
   MEMBER
 }
 
+"A named permission, off until a tenant admin grants it. It works at the next request."
+enum Permission {
+  "Publishes models, where the tenant's setting modelPublishingEnabled is on."
+  PUBLISH_MODELS
+  "Submits urgent jobs."
+  SUBMIT_URGENT_JOBS
+}
+
+"Which part of the platform a person works with. Without training in it, the lists of algorithms, models, jobs, environments and workflows are empty and commands on them are refused; what runs goes on."
+enum BusinessScope {
+  "Training alone."
+  TRAINING
+  "Inference alone."
+  INFERENCE
+  "Both, which is where everybody begins."
+  TRAINING_AND_INFERENCE
+}
+
 "A role that a person holds."
 type RoleGrant {
   "The role."
@@ -5262,6 +5735,10 @@ type User implements Node {
   state: UserState!
   "The roles that they hold, for themselves, tenant admins and auditors; empty for others."
   roles: [RoleGrant!]!
+  "The named permissions that they have, for themselves, tenant admins and auditors; empty for others."
+  permissions: [Permission!]!
+  "Which part of the platform they work with, for themselves, tenant admins and auditors; null for others."
+  businessScope: BusinessScope
   "What happened to them, oldest first; roles and tokens for themselves, tenant admins and auditors. What they were called is gone once their data is erased. Give ` + "`" + `first` + "`" + `."
   history(
     "How many; 1 to 100."
@@ -5279,6 +5756,12 @@ type Viewer {
   tenant: Tenant!
   "The projects that you belong to."
   projects: [Project!]!
+  "The named permissions that you can use now."
+  permissions: [Permission!]!
+  "Which part of the platform you work with."
+  businessScope: BusinessScope!
+  "You are the only admin of your tenant: nobody else can approve anything."
+  onlyAdmin: Boolean!
   "You may see the whole tenant's audit."
   canReadAudit: Boolean!
   "You may see the platform's audit: what belongs to no tenant."
@@ -5612,7 +6095,273 @@ type RevokeApiTokenPayload {
   receipt: Receipt!
 }
 
+"The first admin of a new tenant."
+input TenantAdminInput {
+  "The name that they sign in with."
+  loginName: String!
+  "The name that they are called by."
+  displayName: String!
+  "Their e-mail address."
+  email: String
+}
+
+"A new tenant."
+input CreateTenantInput {
+  "Unique on the platform."
+  name: String!
+  "Its first admin, who makes all others."
+  admin: TenantAdminInput!
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to createTenant."
+type CreateTenantPayload {
+  "The new tenant."
+  tenant: Tenant
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"Changes of a tenant; what is absent stays."
+input UpdateTenantInput {
+  "The tenant."
+  id: ID!
+  "Unique on the platform; a tenant keeps a name."
+  name: String
+  "Refuse when the tenant is not at this version any more."
+  expectedVersion: Int
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to updateTenant."
+type UpdateTenantPayload {
+  "The tenant."
+  tenant: Tenant
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"Changes of a project; what is absent stays."
+input UpdateProjectInput {
+  "The project."
+  id: ID!
+  "Unique in the tenant; a project keeps a name."
+  name: String
+  "What it is about; null clears it."
+  description: String
+  "Refuse when the project is not at this version any more."
+  expectedVersion: Int
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to updateProject."
+type UpdateProjectPayload {
+  "The project."
+  project: Project
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"A named permission for a person."
+input GrantPermissionInput {
+  "The person."
+  userId: ID!
+  "Which."
+  permission: Permission!
+  "Why; it is kept in the history."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to grantPermission."
+type GrantPermissionPayload {
+  "The person."
+  user: User
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"A named permission taken back."
+input RevokePermissionInput {
+  "The person."
+  userId: ID!
+  "Which."
+  permission: Permission!
+  "Why; it is kept in the history."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to revokePermission."
+type RevokePermissionPayload {
+  "The person."
+  user: User
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"Which part of the platform a person works with."
+input SetBusinessScopeInput {
+  "The person."
+  userId: ID!
+  "The part."
+  businessScope: BusinessScope!
+  "Why; it is kept in the history."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to setBusinessScope."
+type SetBusinessScopePayload {
+  "The person."
+  user: User
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"Somebody who comes into a project."
+input AddProjectMemberInput {
+  "The project."
+  projectId: ID!
+  "The person."
+  userId: ID!
+  "What they become there: MEMBER or PROJECT_ADMIN."
+  role: Role! = MEMBER
+  "Why; it is kept in the history."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to addProjectMember."
+type AddProjectMemberPayload {
+  "The project."
+  project: Project
+  "The person."
+  user: User
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"What a member is in a project from now on."
+input ChangeProjectRoleInput {
+  "The project."
+  projectId: ID!
+  "The person."
+  userId: ID!
+  "MEMBER or PROJECT_ADMIN."
+  role: Role!
+  "Why; it is kept in the history."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to changeProjectRole."
+type ChangeProjectRolePayload {
+  "The project."
+  project: Project
+  "The person."
+  user: User
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"Somebody who leaves a project."
+input RemoveProjectMemberInput {
+  "The project."
+  projectId: ID!
+  "The person."
+  userId: ID!
+  "Why; it is kept in the history."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to removeProjectMember."
+type RemoveProjectMemberPayload {
+  "The project."
+  project: Project
+  "The person."
+  user: User
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"Whose personal data goes for good."
+input ErasePersonalDataInput {
+  "The person."
+  userId: ID!
+  "You know that nobody can bring it back; must be true."
+  confirm: Boolean!
+  "Why; it is kept in the history."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to erasePersonalData."
+type ErasePersonalDataPayload {
+  "The person, who has no name any more."
+  user: User
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
 extend type Mutation {
+  "Makes a tenant with its first admin; for operators."
+  createTenant("What it shall be." input: CreateTenantInput!): CreateTenantPayload!
+  "Changes a tenant; for operators."
+  updateTenant("Which, to what." input: UpdateTenantInput!): UpdateTenantPayload!
+  "Changes a project; for tenant admins."
+  updateProject("Which, to what." input: UpdateProjectInput!): UpdateProjectPayload!
+  "Gives a person a named permission; for tenant admins."
+  grantPermission("Which, to whom." input: GrantPermissionInput!): GrantPermissionPayload!
+  "Takes a named permission back; for tenant admins."
+  revokePermission("Which, from whom." input: RevokePermissionInput!): RevokePermissionPayload!
+  "Sets which part of the platform a person works with; for tenant admins."
+  setBusinessScope("Which, for whom." input: SetBusinessScopeInput!): SetBusinessScopePayload!
+  "Brings a person into a project; for its admins and tenant admins."
+  addProjectMember("Whom, as what." input: AddProjectMemberInput!): AddProjectMemberPayload!
+  "Changes what a member is in a project; for its admins and tenant admins."
+  changeProjectRole("Whose, to what." input: ChangeProjectRoleInput!): ChangeProjectRolePayload!
+  "Takes a person out of a project; for its admins and tenant admins."
+  removeProjectMember("Whom." input: RemoveProjectMemberInput!): RemoveProjectMemberPayload!
+  "Erases what a person is called, their addresses and outside accounts, for good; for tenant admins. What they did stays on record under their id."
+  erasePersonalData("Whose." input: ErasePersonalDataInput!): ErasePersonalDataPayload!
   "Makes a project; for tenant admins."
   createProject("What it shall be." input: CreateProjectInput!): CreateProjectPayload!
   "Adds a person to the tenant; for tenant admins."
@@ -6020,6 +6769,20 @@ func (ec *executionContext) childFields_Actor(ctx context.Context, field graphql
 	return nil, fmt.Errorf("no field named %q was found under type Actor", field.Name)
 }
 
+func (ec *executionContext) childFields_AddProjectMemberPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "project":
+		return ec.fieldContext_AddProjectMemberPayload_project(ctx, field)
+	case "user":
+		return ec.fieldContext_AddProjectMemberPayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_AddProjectMemberPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_AddProjectMemberPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AddProjectMemberPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Algorithm(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -6352,6 +7115,20 @@ func (ec *executionContext) childFields_CancelOperationPayload(ctx context.Conte
 	return nil, fmt.Errorf("no field named %q was found under type CancelOperationPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_ChangeProjectRolePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "project":
+		return ec.fieldContext_ChangeProjectRolePayload_project(ctx, field)
+	case "user":
+		return ec.fieldContext_ChangeProjectRolePayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ChangeProjectRolePayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_ChangeProjectRolePayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ChangeProjectRolePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateAlgorithmPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "algorithm":
@@ -6414,6 +7191,18 @@ func (ec *executionContext) childFields_CreateProjectPayload(ctx context.Context
 		return ec.fieldContext_CreateProjectPayload_receipt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CreateProjectPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateTenantPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "tenant":
+		return ec.fieldContext_CreateTenantPayload_tenant(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CreateTenantPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_CreateTenantPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateTenantPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_CreateUserPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6528,6 +7317,18 @@ func (ec *executionContext) childFields_Elastic(ctx context.Context, field graph
 	return nil, fmt.Errorf("no field named %q was found under type Elastic", field.Name)
 }
 
+func (ec *executionContext) childFields_ErasePersonalDataPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_ErasePersonalDataPayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ErasePersonalDataPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_ErasePersonalDataPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ErasePersonalDataPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ErrorDetail(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "name":
@@ -6602,6 +7403,18 @@ func (ec *executionContext) childFields_FileEdge(ctx context.Context, field grap
 		return ec.fieldContext_FileEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FileEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_GrantPermissionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_GrantPermissionPayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_GrantPermissionPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_GrantPermissionPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type GrantPermissionPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_GrantRolePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6808,6 +7621,8 @@ func (ec *executionContext) childFields_Project(ctx context.Context, field graph
 		return ec.fieldContext_Project_name(ctx, field)
 	case "description":
 		return ec.fieldContext_Project_description(ctx, field)
+	case "version":
+		return ec.fieldContext_Project_version(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Project_createdAt(ctx, field)
 	case "members":
@@ -6914,6 +7729,20 @@ func (ec *executionContext) childFields_ReinstateUserPayload(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type ReinstateUserPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_RemoveProjectMemberPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "project":
+		return ec.fieldContext_RemoveProjectMemberPayload_project(ctx, field)
+	case "user":
+		return ec.fieldContext_RemoveProjectMemberPayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RemoveProjectMemberPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_RemoveProjectMemberPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RemoveProjectMemberPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_RetryOperationPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "operation":
@@ -6938,6 +7767,18 @@ func (ec *executionContext) childFields_RevokeApiTokenPayload(ctx context.Contex
 	return nil, fmt.Errorf("no field named %q was found under type RevokeApiTokenPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_RevokePermissionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_RevokePermissionPayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RevokePermissionPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_RevokePermissionPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RevokePermissionPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_RevokeRolePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "user":
@@ -6958,6 +7799,18 @@ func (ec *executionContext) childFields_RoleGrant(ctx context.Context, field gra
 		return ec.fieldContext_RoleGrant_project(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RoleGrant", field.Name)
+}
+
+func (ec *executionContext) childFields_SetBusinessScopePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_SetBusinessScopePayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_SetBusinessScopePayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_SetBusinessScopePayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetBusinessScopePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SetStorageQuotaPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7072,6 +7925,8 @@ func (ec *executionContext) childFields_Tenant(ctx context.Context, field graphq
 		return ec.fieldContext_Tenant_id(ctx, field)
 	case "name":
 		return ec.fieldContext_Tenant_name(ctx, field)
+	case "version":
+		return ec.fieldContext_Tenant_version(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Tenant_createdAt(ctx, field)
 	case "history":
@@ -7128,6 +7983,18 @@ func (ec *executionContext) childFields_UpdateAlgorithmVersionPayload(ctx contex
 	return nil, fmt.Errorf("no field named %q was found under type UpdateAlgorithmVersionPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_UpdateProjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "project":
+		return ec.fieldContext_UpdateProjectPayload_project(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateProjectPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_UpdateProjectPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateProjectPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UpdateSettingsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "settings":
@@ -7138,6 +8005,18 @@ func (ec *executionContext) childFields_UpdateSettingsPayload(ctx context.Contex
 		return ec.fieldContext_UpdateSettingsPayload_receipt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateSettingsPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateTenantPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "tenant":
+		return ec.fieldContext_UpdateTenantPayload_tenant(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateTenantPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_UpdateTenantPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateTenantPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_User(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7154,6 +8033,10 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_state(ctx, field)
 	case "roles":
 		return ec.fieldContext_User_roles(ctx, field)
+	case "permissions":
+		return ec.fieldContext_User_permissions(ctx, field)
+	case "businessScope":
+		return ec.fieldContext_User_businessScope(ctx, field)
 	case "history":
 		return ec.fieldContext_User_history(ctx, field)
 	}
@@ -7206,6 +8089,12 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_tenant(ctx, field)
 	case "projects":
 		return ec.fieldContext_Viewer_projects(ctx, field)
+	case "permissions":
+		return ec.fieldContext_Viewer_permissions(ctx, field)
+	case "businessScope":
+		return ec.fieldContext_Viewer_businessScope(ctx, field)
+	case "onlyAdmin":
+		return ec.fieldContext_Viewer_onlyAdmin(ctx, field)
 	case "canReadAudit":
 		return ec.fieldContext_Viewer_canReadAudit(ctx, field)
 	case "canReadPlatformAudit":

@@ -56,6 +56,32 @@ type Actor struct {
 	UserID uuid.UUID `json:"-"`
 }
 
+// Somebody who comes into a project.
+type AddProjectMemberInput struct {
+	// The project.
+	ProjectID string `json:"projectId"`
+	// The person.
+	UserID string `json:"userId"`
+	// What they become there: MEMBER or PROJECT_ADMIN.
+	Role Role `json:"role"`
+	// Why; it is kept in the history.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to addProjectMember.
+type AddProjectMemberPayload struct {
+	// The project.
+	Project *Project `json:"project"`
+	// The person.
+	User *User `json:"user"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // A name that one person owns, with versions of code that is trained with.
 type Algorithm struct {
 	// Opaque id.
@@ -488,6 +514,32 @@ type CancelOperationPayload struct {
 	Receipt *Receipt `json:"receipt"`
 }
 
+// What a member is in a project from now on.
+type ChangeProjectRoleInput struct {
+	// The project.
+	ProjectID string `json:"projectId"`
+	// The person.
+	UserID string `json:"userId"`
+	// MEMBER or PROJECT_ADMIN.
+	Role Role `json:"role"`
+	// Why; it is kept in the history.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to changeProjectRole.
+type ChangeProjectRolePayload struct {
+	// The project.
+	Project *Project `json:"project"`
+	// The person.
+	User *User `json:"user"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // A new algorithm with its first version.
 type CreateAlgorithmInput struct {
 	// The project that it belongs to.
@@ -634,6 +686,28 @@ type CreateProjectInput struct {
 type CreateProjectPayload struct {
 	// The new project.
 	Project *Project `json:"project"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
+// A new tenant.
+type CreateTenantInput struct {
+	// Unique on the platform.
+	Name string `json:"name"`
+	// Its first admin, who makes all others.
+	Admin *TenantAdminInput `json:"admin"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to createTenant.
+type CreateTenantPayload struct {
+	// The new tenant.
+	Tenant *Tenant `json:"tenant"`
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
@@ -799,6 +873,28 @@ type ElasticInput struct {
 	MaxWorkers int32 `json:"maxWorkers"`
 }
 
+// Whose personal data goes for good.
+type ErasePersonalDataInput struct {
+	// The person.
+	UserID string `json:"userId"`
+	// You know that nobody can bring it back; must be true.
+	Confirm bool `json:"confirm"`
+	// Why; it is kept in the history.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to erasePersonalData.
+type ErasePersonalDataPayload struct {
+	// The person, who has no name any more.
+	User *User `json:"user"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // A stable fact about an error.
 type ErrorDetail struct {
 	// The fact's name.
@@ -869,6 +965,28 @@ type FileEdge struct {
 	Cursor string `json:"cursor"`
 	// The row.
 	Node *File `json:"node"`
+}
+
+// A named permission for a person.
+type GrantPermissionInput struct {
+	// The person.
+	UserID string `json:"userId"`
+	// Which.
+	Permission Permission `json:"permission"`
+	// Why; it is kept in the history.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to grantPermission.
+type GrantPermissionPayload struct {
+	// The person.
+	User *User `json:"user"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A role for a person.
@@ -1112,6 +1230,8 @@ type Project struct {
 	Name string `json:"name"`
 	// What it is about.
 	Description string `json:"description"`
+	// Counts the changes; give it as expectedVersion.
+	Version int32 `json:"version"`
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
 	// Who belongs to it, by login name. Give `first` or `last`.
@@ -1234,6 +1354,30 @@ type ReinstateUserPayload struct {
 	Receipt *Receipt `json:"receipt"`
 }
 
+// Somebody who leaves a project.
+type RemoveProjectMemberInput struct {
+	// The project.
+	ProjectID string `json:"projectId"`
+	// The person.
+	UserID string `json:"userId"`
+	// Why; it is kept in the history.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to removeProjectMember.
+type RemoveProjectMemberPayload struct {
+	// The project.
+	Project *Project `json:"project"`
+	// The person.
+	User *User `json:"user"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // Another attempt.
 type RetryOperationInput struct {
 	// The operation, FAILED or CANCELLED.
@@ -1276,6 +1420,28 @@ type RevokeAPITokenPayload struct {
 	Receipt *Receipt `json:"receipt"`
 }
 
+// A named permission taken back.
+type RevokePermissionInput struct {
+	// The person.
+	UserID string `json:"userId"`
+	// Which.
+	Permission Permission `json:"permission"`
+	// Why; it is kept in the history.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to revokePermission.
+type RevokePermissionPayload struct {
+	// The person.
+	User *User `json:"user"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // A role taken back.
 type RevokeRoleInput struct {
 	// The person.
@@ -1307,6 +1473,28 @@ type RoleGrant struct {
 	// The project that it holds in; null for roles of the tenant.
 	Project   *Project  `json:"project"`
 	ProjectID uuid.UUID `json:"-"`
+}
+
+// Which part of the platform a person works with.
+type SetBusinessScopeInput struct {
+	// The person.
+	UserID string `json:"userId"`
+	// The part.
+	BusinessScope BusinessScope `json:"businessScope"`
+	// Why; it is kept in the history.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to setBusinessScope.
+type SetBusinessScopePayload struct {
+	// The person.
+	User *User `json:"user"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
 }
 
 // How much a space may hold.
@@ -1454,6 +1642,8 @@ type Tenant struct {
 	ID string `json:"id"`
 	// The tenant's name, unique on the platform.
 	Name string `json:"name"`
+	// Counts the changes; give it as expectedVersion.
+	Version int32 `json:"version"`
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
 	// What happened to it, oldest first. Give `first`.
@@ -1462,6 +1652,16 @@ type Tenant struct {
 }
 
 func (Tenant) IsNode() {}
+
+// The first admin of a new tenant.
+type TenantAdminInput struct {
+	// The name that they sign in with.
+	LoginName string `json:"loginName"`
+	// The name that they are called by.
+	DisplayName string `json:"displayName"`
+	// Their e-mail address.
+	Email graphql.Omittable[*string] `json:"email"`
+}
 
 // A page of tenants.
 type TenantConnection struct {
@@ -1544,6 +1744,32 @@ type UpdateAlgorithmVersionPayload struct {
 	Receipt *Receipt `json:"receipt"`
 }
 
+// Changes of a project; what is absent stays.
+type UpdateProjectInput struct {
+	// The project.
+	ID string `json:"id"`
+	// Unique in the tenant; a project keeps a name.
+	Name graphql.Omittable[*string] `json:"name"`
+	// What it is about; null clears it.
+	Description graphql.Omittable[*string] `json:"description"`
+	// Refuse when the project is not at this version any more.
+	ExpectedVersion graphql.Omittable[*int32] `json:"expectedVersion"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to updateProject.
+type UpdateProjectPayload struct {
+	// The project.
+	Project *Project `json:"project"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // New values of settings; what is absent stays, null lets the wider scope's value count again.
 type UpdateSettingsInput struct {
 	// The id of a project, of your tenant, or of settings; your tenant when absent.
@@ -1578,6 +1804,30 @@ type UpdateSettingsPayload struct {
 	Receipt *Receipt `json:"receipt"`
 }
 
+// Changes of a tenant; what is absent stays.
+type UpdateTenantInput struct {
+	// The tenant.
+	ID string `json:"id"`
+	// Unique on the platform; a tenant keeps a name.
+	Name graphql.Omittable[*string] `json:"name"`
+	// Refuse when the tenant is not at this version any more.
+	ExpectedVersion graphql.Omittable[*int32] `json:"expectedVersion"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to updateTenant.
+type UpdateTenantPayload struct {
+	// The tenant.
+	Tenant *Tenant `json:"tenant"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // A person.
 type User struct {
 	// Opaque id.
@@ -1592,6 +1842,10 @@ type User struct {
 	State UserState `json:"state"`
 	// The roles that they hold, for themselves, tenant admins and auditors; empty for others.
 	Roles []*RoleGrant `json:"roles"`
+	// The named permissions that they have, for themselves, tenant admins and auditors; empty for others.
+	Permissions []Permission `json:"permissions"`
+	// Which part of the platform they work with, for themselves, tenant admins and auditors; null for others.
+	BusinessScope *BusinessScope `json:"businessScope"`
 	// What happened to them, oldest first; roles and tokens for themselves, tenant admins and auditors. What they were called is gone once their data is erased. Give `first`.
 	History *HistoryConnection `json:"history"`
 	UserID  uuid.UUID          `json:"-"`
@@ -1648,6 +1902,12 @@ type Viewer struct {
 	Tenant *Tenant `json:"tenant"`
 	// The projects that you belong to.
 	Projects []*Project `json:"projects"`
+	// The named permissions that you can use now.
+	Permissions []Permission `json:"permissions"`
+	// Which part of the platform you work with.
+	BusinessScope BusinessScope `json:"businessScope"`
+	// You are the only admin of your tenant: nobody else can approve anything.
+	OnlyAdmin bool `json:"onlyAdmin"`
 	// You may see the whole tenant's audit.
 	CanReadAudit bool `json:"canReadAudit"`
 	// You may see the platform's audit: what belongs to no tenant.
@@ -2032,6 +2292,67 @@ func (e *AuditOutcome) UnmarshalJSON(b []byte) error {
 }
 
 func (e AuditOutcome) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// Which part of the platform a person works with. Without training in it, the lists of algorithms, models, jobs, environments and workflows are empty and commands on them are refused; what runs goes on.
+type BusinessScope string
+
+const (
+	// Training alone.
+	BusinessScopeTraining BusinessScope = "TRAINING"
+	// Inference alone.
+	BusinessScopeInference BusinessScope = "INFERENCE"
+	// Both, which is where everybody begins.
+	BusinessScopeTrainingAndInference BusinessScope = "TRAINING_AND_INFERENCE"
+)
+
+var AllBusinessScope = []BusinessScope{
+	BusinessScopeTraining,
+	BusinessScopeInference,
+	BusinessScopeTrainingAndInference,
+}
+
+func (e BusinessScope) IsValid() bool {
+	switch e {
+	case BusinessScopeTraining, BusinessScopeInference, BusinessScopeTrainingAndInference:
+		return true
+	}
+	return false
+}
+
+func (e BusinessScope) String() string {
+	return string(e)
+}
+
+func (e *BusinessScope) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = BusinessScope(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid BusinessScope", str)
+	}
+	return nil
+}
+
+func (e BusinessScope) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *BusinessScope) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e BusinessScope) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil
@@ -2646,6 +2967,64 @@ func (e *OrderDirection) UnmarshalJSON(b []byte) error {
 }
 
 func (e OrderDirection) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// A named permission, off until a tenant admin grants it. It works at the next request.
+type Permission string
+
+const (
+	// Publishes models, where the tenant's setting modelPublishingEnabled is on.
+	PermissionPublishModels Permission = "PUBLISH_MODELS"
+	// Submits urgent jobs.
+	PermissionSubmitUrgentJobs Permission = "SUBMIT_URGENT_JOBS"
+)
+
+var AllPermission = []Permission{
+	PermissionPublishModels,
+	PermissionSubmitUrgentJobs,
+}
+
+func (e Permission) IsValid() bool {
+	switch e {
+	case PermissionPublishModels, PermissionSubmitUrgentJobs:
+		return true
+	}
+	return false
+}
+
+func (e Permission) String() string {
+	return string(e)
+}
+
+func (e *Permission) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = Permission(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid Permission", str)
+	}
+	return nil
+}
+
+func (e Permission) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *Permission) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e Permission) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

@@ -69,6 +69,7 @@ type Loaders struct {
 	Tenants    ByID[projpeople.Tenant]
 	Users      ByID[projpeople.User]
 	Roles      *dataloadgen.Loader[uuid.UUID, []user.Grant]
+	Powers     *dataloadgen.Loader[uuid.UUID, projaccess.Powers]
 	Projects   ByID[projpeople.Project]
 	Spaces     ByID[storage.State]
 	Algorithms *dataloadgen.Loader[uuid.UUID, *algorithm.State]
@@ -126,6 +127,9 @@ func (q Queries) loaders(g access.Grants) *Loaders {
 		}),
 		Roles: each(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]user.Grant, error) {
 			return q.Access.RolesOf(ctx, g, ids)
+		}),
+		Powers: each(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]projaccess.Powers, error) {
+			return q.Access.PowersOf(ctx, g, ids)
 		}),
 		Users: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]projpeople.User, error) {
 			return q.People.UsersByID(ctx, g, ids)

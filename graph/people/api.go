@@ -3,8 +3,11 @@
 package people
 
 import (
+	"context"
+
 	"tallyard/domain/es"
 	"tallyard/domain/project"
+	"tallyard/domain/tenant"
 	"tallyard/domain/user"
 	"tallyard/graph/command"
 	"tallyard/graph/history"
@@ -12,13 +15,21 @@ import (
 	proj "tallyard/projections/people"
 )
 
+// Onboarding makes a tenant together with its first admin.
+type Onboarding interface {
+	CreateTenant(ctx context.Context, cmd es.Command, name string, admin user.Person) (es.Result[tenant.Refs], error)
+}
+
 // API serves the schema of people, projects and tenants.
 type API struct {
 	Runtime  *es.Runtime
 	Users    *user.Handler
 	Projects *project.Handler
-	Queries  proj.Queries
-	Commands *command.Gateway
-	Sealer   *relay.Sealer
-	History  *history.Reader
+	Tenants  *tenant.Handler
+	// Onboarding makes tenants with their first admins.
+	Onboarding Onboarding
+	Queries    proj.Queries
+	Commands   *command.Gateway
+	Sealer     *relay.Sealer
+	History    *history.Reader
 }

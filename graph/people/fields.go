@@ -15,12 +15,18 @@ import (
 
 // ShowTenant is a tenant of the read model.
 func ShowTenant(t proj.Tenant) *gqlmodel.Tenant {
-	return &gqlmodel.Tenant{ID: relay.Of(relay.Tenant, t.ID), Name: t.Name, CreatedAt: t.Created, TenantID: t.ID}
+	return &gqlmodel.Tenant{
+		ID: relay.Of(relay.Tenant, t.ID), Name: t.Name, CreatedAt: t.Created, TenantID: t.ID,
+		Version: int32(t.Version), //nolint:gosec // far below 2^31
+	}
 }
 
 // ShowProject is a project of the read model.
 func ShowProject(p proj.Project) *gqlmodel.Project {
-	return &gqlmodel.Project{ID: relay.Of(relay.Project, p.ID), Name: p.Name, Description: p.Description, CreatedAt: p.Created, ProjectID: p.ID}
+	return &gqlmodel.Project{
+		ID: relay.Of(relay.Project, p.ID), Name: p.Name, Description: p.Description, CreatedAt: p.Created, ProjectID: p.ID,
+		Version: int32(p.Version), //nolint:gosec // far below 2^31
+	}
 }
 
 // ShowUser is a person of the read model. The e-mail address is cut by [API.Email].
@@ -101,7 +107,9 @@ func (a *API) Me(ctx context.Context) (*gqlmodel.Viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gqlmodel.Viewer{CanReadAudit: v.Grants.ReadsAudit(), CanReadPlatformAudit: v.Grants.ReadsPlatform()}, nil
+	return &gqlmodel.Viewer{
+		Permissions: usable(v.Grants), BusinessScope: scopeOf(v.Grants.Scope), CanReadAudit: v.Grants.ReadsAudit(), CanReadPlatformAudit: v.Grants.ReadsPlatform(),
+	}, nil
 }
 
 // Myself is the viewer's own user: from the log while the read model does not

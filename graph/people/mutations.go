@@ -27,17 +27,9 @@ func reasoned(key graphql.Omittable[*string], reason string) command.Options {
 
 // CreateProject is createProject.
 func (a *API) CreateProject(ctx context.Context, in gqlmodel.CreateProjectInput) (*gqlmodel.CreateProjectPayload, error) {
-	r, err := command.Carry(ctx, a.Commands, a.Runtime, options(in.IdempotencyKey, in.Reason), nil,
-		func(ctx context.Context, cmd es.Command) (es.Result[project.Refs], error) {
-			return a.Projects.Create(ctx, cmd, project.Create{Name: in.Name, Description: text(in.Description)})
-		},
-		func(ctx context.Context, res es.Result[project.Refs]) (*gqlmodel.Project, error) {
-			v, err := authn.Must(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return a.projectAt(ctx, v.Tenant, res.Refs.Project, res.Position)
-		})
+	r, err := a.onProject(ctx, options(in.IdempotencyKey, in.Reason), nil, func(ctx context.Context, cmd es.Command) (es.Result[project.Refs], error) {
+		return a.Projects.Create(ctx, cmd, project.Create{Name: in.Name, Description: text(in.Description)})
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,9 @@ func (a *API) userAt(ctx context.Context, tenant, id uuid.UUID, at es.Position) 
 		row.LoginName = user.ErasedName
 	}
 	u := ShowUser(row)
-	u.Roles = showRoles(s.Roles)
+	u.Roles, u.Permissions = showRoles(s.Roles), showPermissions(s.Permissions)
+	scope := scopeOf(s.Scope)
+	u.BusinessScope = &scope
 	return u, nil
 }
 
@@ -102,7 +104,7 @@ func (a *API) projectAt(ctx context.Context, tenant, id uuid.UUID, at es.Positio
 	if err != nil || !s.Exists() {
 		return nil, err
 	}
-	p := ShowProject(proj.Project{ID: id, Name: s.Name, Description: s.Description, Created: created})
+	p := ShowProject(proj.Project{ID: id, Name: s.Name, Description: s.Description, Version: s.Version, Created: created})
 	p.At = at
 	return p, nil
 }
@@ -113,7 +115,7 @@ func (a *API) tenantAt(ctx context.Context, id uuid.UUID, at es.Position) (*gqlm
 	if err != nil || !s.Exists() {
 		return nil, err
 	}
-	return ShowTenant(proj.Tenant{ID: id, Name: s.Name, Created: created}), nil
+	return ShowTenant(proj.Tenant{ID: id, Name: s.Name, Version: s.Version, Created: created}), nil
 }
 
 // foldAt folds an aggregate up to a position and tells when it began.

@@ -117,7 +117,7 @@ func TestTenantsPast(t *testing.T) {
 	w := newWorld(t)
 	globex := relay.Of(relay.Tenant, w.tenants["globex"])
 	before, to := w.settle(), "initech"
-	_, err := w.Tenants.Update(t.Context(), w.by("oscar", "updateTenant", "bought"), w.tenants["globex"], tenant.Update{Name: &to})
+	_, err := w.Handlers.Tenants.Update(t.Context(), w.by("oscar", "updateTenant", "bought"), w.tenants["globex"], tenant.Update{Name: &to})
 	no(t, err)
 	w.settle()
 	get := func(login string, when people.When) *gqlmodel.Tenant {

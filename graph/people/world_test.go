@@ -105,7 +105,7 @@ func no(t *testing.T, err error) {
 // find looks the seeded things up by name.
 func (w *world) find() {
 	for _, name := range devseed.Tenants {
-		id, _, err := w.Tenants.Find(w.t.Context(), name)
+		id, _, err := w.Handlers.Tenants.Find(w.t.Context(), name)
 		no(w.t, err)
 		w.tenants[name] = id
 		for _, login := range []string{"admin", "carol", "alice", "bob", "audra", "oscar", "mallory"} {

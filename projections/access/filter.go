@@ -64,6 +64,16 @@ func FilterOf(g access.Grants) Filter {
 	return f
 }
 
+// TrainingFilterOf is FilterOf for lists of what belongs to training: who has no
+// training in their business scope sees empty ones (TEN-08).
+func TrainingFilterOf(g access.Grants) Filter {
+	if g.Trains() {
+		return FilterOf(g)
+	}
+	g.Active = false
+	return FilterOf(g)
+}
+
 // Visible is the condition that lets the viewer's rows through. The table has
 // the columns tenant, project, owner and reach; the arguments are appended.
 func (f Filter) Visible(alias string, args []any) (string, []any) {

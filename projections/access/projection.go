@@ -17,7 +17,7 @@ var indexes string
 // Projection makes the tables.
 var Projection = runner.Projection{
 	Name:       "access",
-	Version:    1,
+	Version:    2,
 	Schema:     schema,
 	Indexes:    indexes,
 	Categories: []string{user.Category},
@@ -28,6 +28,9 @@ var Projection = runner.Projection{
 		"user.personal_data_erased.v1": onErased,
 		"user.role_granted.v1":         onGranted,
 		"user.role_revoked.v1":         onRevoked,
+		"user.permission_granted.v1":   onPermissionGranted,
+		"user.permission_revoked.v1":   onPermissionRevoked,
+		"user.business_scope_set.v1":   onScopeSet,
 	},
 }
 
@@ -58,10 +61,46 @@ func onRevoked(w *runner.Writer, e es.Envelope) error {
 	return nil
 }
 
+func onPermissionGranted(w *runner.Writer, e es.Envelope) error {
+	givePower(w, e, kindPermission, string(e.Event.(user.PermissionGranted).Permission))
+	return nil
+}
+
+func onPermissionRevoked(w *runner.Writer, e es.Envelope) error {
+	takePower(w, e, kindPermission, string(e.Event.(user.PermissionRevoked).Permission))
+	return nil
+}
+
+func onScopeSet(w *runner.Writer, e es.Envelope) error {
+	ev := e.Event.(user.BusinessScopeSet)
+	takePower(w, e, kindScope, string(ev.From))
+	givePower(w, e, kindScope, string(ev.To))
+	return nil
+}
+
+// Kinds of powers.
+const (
+	kindPermission = "permission"
+	kindScope      = "scope"
+)
+
+func givePower(w *runner.Writer, e es.Envelope, kind, power string) {
+	w.Exec(`INSERT INTO {g}.access_powers (tenant, user_id, kind, power, valid_from, from_position) VALUES ($1, $2, $3, $4, $5, $6)`,
+		e.Stream.Tenant, e.Root().ID, kind, power, e.Meta.Time, position(e))
+}
+
+func takePower(w *runner.Writer, e es.Envelope, kind, power string) {
+	w.Exec(`UPDATE {g}.access_powers SET valid_to = $4, to_position = $5
+		WHERE user_id = $1 AND kind = $2 AND power = $3 AND valid_to IS NULL`,
+		e.Root().ID, kind, power, e.Meta.Time, position(e))
+}
+
 // onErased ends what the user still held; the periods before stay for the
 // question of who could see something on a day.
 func onErased(w *runner.Writer, e es.Envelope) error {
 	w.Exec(`UPDATE {g}.access_grants SET valid_to = $2, to_position = $3 WHERE user_id = $1 AND valid_to IS NULL`,
+		e.Root().ID, e.Meta.Time, position(e))
+	w.Exec(`UPDATE {g}.access_powers SET valid_to = $2, to_position = $3 WHERE user_id = $1 AND valid_to IS NULL`,
 		e.Root().ID, e.Meta.Time, position(e))
 	return onDisabled(w, e)
 }

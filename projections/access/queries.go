@@ -34,3 +34,35 @@ func (q Queries) RolesOf(ctx context.Context, viewer access.Grants, users []uuid
 	})
 	return roles, err
 }
+
+// Powers are what somebody may do beside their roles.
+type Powers struct {
+	Permissions []access.Permission
+	Scope       access.BusinessScope // empty: none was ever set
+}
+
+// PowersOf gives what users of a tenant may do now beside their roles, as
+// RolesOf does for roles. Who has none is missing.
+func (q Queries) PowersOf(ctx context.Context, viewer access.Grants, users []uuid.UUID) (map[uuid.UUID]Powers, error) {
+	f := FilterOf(viewer)
+	rows, err := q.Reader.Query(ctx, `SELECT user_id, kind, power FROM {g}.access_powers
+		WHERE tenant = $1 AND user_id = ANY($2) AND ($3 OR user_id = $4) AND valid_to IS NULL
+		ORDER BY user_id, kind, power`, f.Tenant, users, f.All, f.User)
+	if err != nil {
+		return nil, err
+	}
+	found := map[uuid.UUID]Powers{}
+	var id uuid.UUID
+	var kind, power string
+	_, err = pgx.ForEachRow(rows, []any{&id, &kind, &power}, func() error {
+		p := found[id]
+		if kind == kindScope {
+			p.Scope = access.BusinessScope(power)
+		} else {
+			p.Permissions = append(p.Permissions, access.Permission(power))
+		}
+		found[id] = p
+		return nil
+	})
+	return found, err
+}

@@ -23,3 +23,16 @@ CREATE TABLE access_periods (
     to_position   bigint,
     PRIMARY KEY (user_id, from_position)
 );
+
+-- Named permissions and business scopes, from when to when, as access_grants.
+CREATE TABLE access_powers (
+    tenant        uuid        NOT NULL,
+    user_id       uuid        NOT NULL,
+    kind          text        NOT NULL,
+    power         text        NOT NULL,
+    valid_from    timestamptz NOT NULL,
+    valid_to      timestamptz,
+    from_position bigint      NOT NULL,
+    to_position   bigint,
+    PRIMARY KEY (user_id, kind, power, from_position)
+);

@@ -17,6 +17,10 @@ func Touched(tenant, user uuid.UUID, t access.Turned, alias string, args []any) 
 		projects = []uuid.UUID{}
 	}
 	args = append(args, tenant, projects)
+	if t.Training {
+		// All of it was in no list, or will be in none.
+		return fmt.Sprintf("%s.tenant = $%d", alias, n+1), args[:n+1]
+	}
 	group := fmt.Sprintf("%[1]s.reach = 1 AND %[1]s.project = ANY($%[2]d)", alias, n+2)
 	if !t.All {
 		return fmt.Sprintf("%s.tenant = $%d AND %s", alias, n+1, group), args

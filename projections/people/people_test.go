@@ -253,6 +253,32 @@ func TestPeople(t *testing.T) {
 			}
 		}
 	})
+	t.Run("TEN-04_TEN-08_powers", func(t *testing.T) {
+		carol := w.ids["carol"]
+		for _, p := range []access.Permission{access.PublishModels, access.SubmitUrgentJobs} {
+			if _, err := w.Users.GrantPermission(t.Context(), w.by("admin", "grantPermission"), carol, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Users.RevokePermission(t.Context(), w.by("admin", "revokePermission"), carol, access.PublishModels); err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range []access.BusinessScope{access.Inference, access.Training} {
+			if _, err := w.Users.SetBusinessScope(t.Context(), w.by("admin", "setBusinessScope"), carol, to); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.settle()
+		for name, want := range map[string]int{"carol": 1, "admin": 1, "audra": 1, "alice": 0, "mallory": 0} {
+			got, err := w.access.PowersOf(t.Context(), w.grants(name), []uuid.UUID{carol, w.ids["bob"]})
+			if err != nil || len(got) != want {
+				t.Fatalf("%s: %v, %v", name, got, err)
+			}
+			if p := got[carol]; want == 1 && (p.Scope != access.Training || len(p.Permissions) != 1 || p.Permissions[0] != access.SubmitUrgentJobs) {
+				t.Errorf("%s: %+v", name, p)
+			}
+		}
+	})
 	t.Run("TEN-11_a_project_is_renamed", func(t *testing.T) {
 		if _, err := w.Projects.Update(t.Context(), w.by("admin", "updateProject"), w.ids["vision"], project.Update{Name: patch.To("sight")}); err != nil {
 			t.Fatal(err)

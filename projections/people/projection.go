@@ -28,7 +28,7 @@ const keyTimeout = 10 * time.Second
 func Projection(keys user.PersonKeys) runner.Projection {
 	return runner.Projection{
 		Name:       "people",
-		Version:    1,
+		Version:    2,
 		Schema:     schema,
 		Indexes:    indexes,
 		Categories: []string{tenant.Category, project.Category, user.Category, user.PersonCategory},
@@ -48,25 +48,26 @@ func Projection(keys user.PersonKeys) runner.Projection {
 
 func onTenantCreated(w *runner.Writer, e es.Envelope) error {
 	ev := e.Event.(tenant.Created)
-	w.Exec(`INSERT INTO {g}.tenants (id, name, created_at) VALUES ($1, $2, $3)`, e.Root().ID, ev.Name, e.Meta.Time)
+	w.Exec(`INSERT INTO {g}.tenants (id, name, version, created_at) VALUES ($1, $2, 1, $3)`, e.Root().ID, ev.Name, e.Meta.Time)
 	return nil
 }
 
 func onTenantRenamed(w *runner.Writer, e es.Envelope) error {
 	ev := e.Event.(tenant.Renamed)
-	w.Exec(`UPDATE {g}.tenants SET name = $2 WHERE id = $1`, e.Root().ID, ev.To)
+	w.Exec(`UPDATE {g}.tenants SET name = $2, version = version + 1 WHERE id = $1`, e.Root().ID, ev.To)
 	return nil
 }
 
 func onProjectCreated(w *runner.Writer, e es.Envelope) error {
 	ev := e.Event.(project.Created)
-	w.Exec(`INSERT INTO {g}.projects (id, tenant, name, description, created_at) VALUES ($1, $2, $3, $4, $5)`,
+	w.Exec(`INSERT INTO {g}.projects (id, tenant, name, description, version, created_at) VALUES ($1, $2, $3, $4, 1, $5)`,
 		e.Root().ID, e.Stream.Tenant, ev.Name, ev.Description, e.Meta.Time)
 	return nil
 }
 
 func onProjectUpdated(w *runner.Writer, e es.Envelope) error {
 	ev := e.Event.(project.Updated)
+	w.Exec(`UPDATE {g}.projects SET version = version + 1 WHERE id = $1`, e.Root().ID)
 	if ev.Name != nil {
 		w.Exec(`UPDATE {g}.projects SET name = $2 WHERE id = $1`, e.Root().ID, ev.Name.To)
 	}

@@ -22,6 +22,7 @@ type Queries struct{ Reader *runner.Reader }
 type Tenant struct {
 	ID      uuid.UUID
 	Name    string
+	Version int
 	Created time.Time
 }
 
@@ -31,6 +32,7 @@ type Project struct {
 	Tenant      uuid.UUID
 	Name        string
 	Description string
+	Version     int
 	Created     time.Time
 }
 
@@ -70,8 +72,8 @@ type UserFilter struct {
 }
 
 const (
-	tenantColumns  = "t.id, t.name, t.created_at"
-	projectColumns = "p.id, p.tenant, p.name, p.description, p.created_at"
+	tenantColumns  = "t.id, t.name, t.version, t.created_at"
+	projectColumns = "p.id, p.tenant, p.name, p.description, p.version, p.created_at"
 	userColumns    = "u.id, u.tenant, u.login_name, u.display_name, u.email, u.state, u.erased, u.created_at"
 )
 

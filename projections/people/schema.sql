@@ -1,6 +1,7 @@
 CREATE TABLE tenants (
     id         uuid        PRIMARY KEY,
     name       text        NOT NULL,
+    version    int         NOT NULL, -- counts the changes
     created_at timestamptz NOT NULL
 );
 
@@ -9,6 +10,7 @@ CREATE TABLE projects (
     tenant      uuid        NOT NULL,
     name        text        NOT NULL,
     description text        NOT NULL,
+    version     int         NOT NULL,
     created_at  timestamptz NOT NULL
 );
 

@@ -168,7 +168,17 @@ func (c client) ask(document string, v vars) value {
 
 // selections are what mutations answer with beside errors and receipt.
 var selections = map[string]string{
-	"updateSettings": "settings { id scope version modelPublishingEnabled { value setIn } globalAlgorithmApprovalRequired { value setIn } approvalExpiryDays { value setIn } }",
+	"createTenant":        "tenant { id name version }",
+	"updateTenant":        "tenant { id name version }",
+	"updateProject":       "project { id name description version }",
+	"grantPermission":     "user { id permissions }",
+	"revokePermission":    "user { id permissions }",
+	"setBusinessScope":    "user { id businessScope }",
+	"addProjectMember":    "project { id } user { id roles { role project { id } } }",
+	"changeProjectRole":   "project { id } user { id roles { role project { id } } }",
+	"removeProjectMember": "project { id } user { id roles { role project { id } } }",
+	"erasePersonalData":   "user { id state loginName displayName email }",
+	"updateSettings":      "settings { id scope version modelPublishingEnabled { value setIn } globalAlgorithmApprovalRequired { value setIn } approvalExpiryDays { value setIn } }",
 
 	"createAlgorithm":         "algorithm { id version } algorithmVersion { id version state operation { id } }",
 	"createAlgorithmVersion":  "algorithmVersion { id version state operation { id } }",

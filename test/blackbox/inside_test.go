@@ -31,6 +31,12 @@ var inside = map[string]func(s *stage) (document string, v vars, seen string){
 	"user.history, roles": func(s *stage) (string, vars, string) {
 		return happened("user", s.ownerID, "user.role_granted.v1")
 	},
+	"user.permissions": func(s *stage) (string, vars, string) {
+		return `query($id: ID!) { user(id: $id) { permissions } }`, vars{"id": s.ownerID}, "SUBMIT_URGENT_JOBS"
+	},
+	"user.businessScope": func(s *stage) (string, vars, string) {
+		return `query($id: ID!) { user(id: $id) { businessScope } }`, vars{"id": s.ownerID}, "TRAINING"
+	},
 	"user.roles": func(s *stage) (string, vars, string) {
 		return `query($id: ID!) { user(id: $id) { roles { role } } }`, vars{"id": s.ownerID}, "MEMBER"
 	},

@@ -60,6 +60,7 @@ func newStage(t *testing.T) *stage {
 	s.shared = s.sharedSpace("PROJECT")
 	s.operation = s.owner.operationOf(s.version).str("id")
 	s.admin.do("updateSettings", vars{"id": s.project, "modelApprovalRequired": true, "reason": "test"})
+	s.admin.do("grantPermission", vars{"userId": s.ownerID, "permission": "SUBMIT_URGENT_JOBS", "reason": "test"})
 	me := s.owner.ask(`{ me { home { id } tenant { id } } }`, nil)
 	s.space, s.tenant = me.str("me.home.id"), me.str("me.tenant.id")
 	s.line = s.owner.ask(`query($id: ID!) { auditEntries(filter: {subjectId: $id}, first: 1) { nodes { id } } }`, vars{"id": s.version}).str("auditEntries.nodes.0.id")
@@ -147,6 +148,30 @@ func many(field, filter string, f vars, seen string) (string, vars, string) {
 
 // acts are the mutations, each on something of its own.
 var acts = map[string]func(s *stage) vars{
+	"createTenant": func(*stage) vars {
+		return vars{"name": unique("matrix"), "admin": vars{"loginName": "boss", "displayName": "Boss"}}
+	},
+	"updateTenant":  func(s *stage) vars { return vars{"id": s.tenant} },
+	"updateProject": func(s *stage) vars { return vars{"id": s.project, "description": unique("d")} },
+	"grantPermission": func(s *stage) vars {
+		return vars{"userId": s.victim(), "permission": "PUBLISH_MODELS", "reason": "test"}
+	},
+	"revokePermission": func(s *stage) vars {
+		return vars{"userId": s.victim(), "permission": "PUBLISH_MODELS", "reason": "test"}
+	},
+	"setBusinessScope":  func(s *stage) vars { return vars{"userId": s.victim(), "businessScope": "INFERENCE", "reason": "test"} },
+	"addProjectMember":  func(s *stage) vars { return vars{"userId": s.victim(), "projectId": s.project, "reason": "test"} },
+	"erasePersonalData": func(s *stage) vars { return vars{"userId": s.victim(), "confirm": true, "reason": "test"} },
+	"changeProjectRole": func(s *stage) vars {
+		id := s.victim()
+		s.grant(id, "MEMBER")
+		return vars{"userId": id, "projectId": s.project, "role": "PROJECT_ADMIN", "reason": "test"}
+	},
+	"removeProjectMember": func(s *stage) vars {
+		id := s.victim()
+		s.grant(id, "MEMBER")
+		return vars{"userId": id, "projectId": s.project, "reason": "test"}
+	},
 	"updateSettings": func(s *stage) vars { return vars{"id": s.tenant, "approvalExpiryDays": nil, "reason": "test"} },
 
 	"createAlgorithm": func(s *stage) vars { return s.command(unique("matrix")) },
