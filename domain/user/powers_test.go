@@ -144,7 +144,7 @@ func TestMembers(t *testing.T) {
 		{"TEN-11_somebody_comes_as_an_admin", nil, add, admin, "", []Grant{admin}},
 		{"TEN-11_who_is_there_stays", []access.Role{access.Member}, add, member, "", []Grant{member}},
 		{"TEN-11_who_is_there_by_another_role_is_told", []access.Role{access.Member}, add, admin, fault.CodeInvalidState, []Grant{member}},
-		{"TEN-11_a_role_of_the_tenant_is_no_membership", nil, add, Grant{Role: access.TenantAdmin}, fault.CodeInvalidValue, nil},
+		{"TEN-11_a_role_of_the_tenant_is_no_membership", nil, add, Grant{access.TenantAdmin, vision}, fault.CodeInvalidValue, nil},
 		{"TEN-11_a_member_becomes_an_admin", []access.Role{access.Member}, change, admin, "", []Grant{admin}},
 		{"TEN-11_of_two_roles_one_is_left", []access.Role{access.Member, access.ProjectAdmin}, change, member, "", []Grant{member}},
 		{"TEN-11_who_is_not_there_has_no_role_to_change", nil, change, admin, fault.CodeInvalidState, nil},
