@@ -20,7 +20,7 @@ import (
 const (
 	eventType = "bench.made.v1"
 	// seeders is how many streams are appended at once; they share syncs.
-	seeders = 128
+	seeders = 32
 )
 
 // perStream is how many events a seeded stream has, and an append that seeds:
