@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,7 @@ type config struct {
 	network     eventStoreNetwork
 	room        eventStoreRoom
 	providers   string // file of identity providers; empty: none
+	publicURL   string // where browsers reach the program; empty: where it listens
 }
 
 // env names a flag's environment variable.
@@ -61,6 +63,7 @@ func commonFlags(addr string) []cli.Flag {
 		&cli.Int64Flag{Name: "quota-project", Sources: env("quota-project"), Usage: "the same for the space of a project"},
 		&cli.Int64Flag{Name: "quota-tenant", Sources: env("quota-tenant"), Usage: "the same for the space of a tenant"},
 		&cli.StringFlag{Name: "oidc-config", Sources: env("oidc-config"), Usage: "file of OpenID Connect providers whose people may sign in (JSON, docs/operations.md)"},
+		&cli.StringFlag{Name: "public-url", Sources: env("public-url"), Usage: "where browsers reach the program, such as https://tallyard.example.com (default: where it listens); sign-in by browser comes back there"},
 		&cli.StringFlag{Name: "admin-socket", Sources: env("admin-socket"), Usage: "unix socket of the command line (default: inside the data directory)"},
 	}
 }
@@ -120,7 +123,7 @@ func configOf(cmd *cli.Command) config {
 		copyRate: cmd.Int64("copy-rate"),
 		limits:   storage.Limits{Home: cmd.Int64("quota-home"), Project: cmd.Int64("quota-project"), Tenant: cmd.Int64("quota-tenant")},
 		network:  eventStoreNetworkOf(cmd),
-		room:     eventStoreRoomOf(cmd), providers: cmd.String("oidc-config"),
+		room:     eventStoreRoomOf(cmd), providers: cmd.String("oidc-config"), publicURL: cmd.String("public-url"),
 	}
 }
 
@@ -147,6 +150,9 @@ func (c *config) check() error {
 	if min(c.limits.Home, c.limits.Project, c.limits.Tenant) < 0 {
 		return errors.New("--quota-home, --quota-project, --quota-tenant: give 0 for no limit, or bytes")
 	}
+	if err := checkPublicURL(c.publicURL); err != nil {
+		return err
+	}
 	if err := errors.Join(c.network.check(c.eventStore != ""), c.room.check(c.eventStore != "")); err != nil {
 		return err
 	}
@@ -158,6 +164,21 @@ func (c *config) check() error {
 	}
 	if len(c.roles) < len(allRoles) && (c.eventStore == "" || c.database == "") {
 		return errors.New("a process with some of the roles needs a shared event store and database: give --eventstore and --database")
+	}
+	return nil
+}
+
+// checkPublicURL refuses what is no origin: cookies travel to all of it.
+func checkPublicURL(address string) error {
+	if address == "" {
+		return nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || (u.Path != "" && u.Path != "/") {
+		return errors.New("--public-url: give scheme and host, such as https://tallyard.example.com")
+	}
+	if u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())) {
+		return errors.New("--public-url: it must be https, but on loopback; sign-ins travel there")
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"tallyard/graph/generated"
 	"tallyard/graph/transport"
+	"tallyard/graph/transport/browser"
 	transportfiles "tallyard/graph/transport/files"
 	"tallyard/web/explorer"
 )
@@ -37,14 +38,27 @@ func (p *parts) routes() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	mux.Handle("/graphql", p.graphql)
-	mux.Handle(transportfiles.Prefix, p.files)
+	mux.Handle("/graphql", p.signedIn(p.graphql))
+	mux.Handle(transportfiles.Prefix, p.signedIn(p.files))
+	if p.browser != nil {
+		mux.Handle(browser.SignInPath, p.browser)
+		mux.Handle(browser.SignInPath+"/", p.browser)
+		mux.Handle(browser.SignOutPath, p.browser)
+	}
 	mux.Handle("/explorer/", page)
 	mux.Handle("/{$}", page)
 	if p.config.introspect {
 		mux.HandleFunc("GET /schema.graphql", schemaText())
 	}
 	return mux, nil
+}
+
+// signedIn lets a browser's session count as a sign-in, where there are any.
+func (p *parts) signedIn(next http.Handler) http.Handler {
+	if p.browser == nil {
+		return next
+	}
+	return p.browser.Guard(next)
 }
 
 // publicSchema is the schema as clients see it.

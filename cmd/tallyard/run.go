@@ -53,6 +53,9 @@ func run(ctx context.Context, c config, out *os.File) (err error) {
 		return fmt.Errorf("can't listen on %s: %w; choose another address with --addr (port 0 picks a free one)", c.addr, err)
 	}
 	defer listener.Close() //nolint:errcheck // closed by the server before, on the usual way out
+	if c.publicURL == "" {
+		c.publicURL = "http://" + listener.Addr().String()
+	}
 	s, err := startStores(ctx, c, logger)
 	if err != nil {
 		return err

@@ -59,14 +59,25 @@ func (o outsiders) Verify(ctx context.Context, token string) (authn.Viewer, erro
 	case errors.Is(err, oidc.ErrInvalid):
 		o.logger.InfoContext(ctx, "token of an identity provider refused", "error", err)
 		return authn.Viewer{}, user.Unauthenticated()
-	case errors.Is(err, oidc.ErrUnreachable):
-		o.logger.WarnContext(ctx, "identity provider not reached", "error", err)
-		return authn.Viewer{}, fault.New(fault.Unavailable, fault.CodeUnavailable,
-			"The identity provider does not answer, so your sign-in can't be looked at; try again soon.")
 	case err != nil:
-		return authn.Viewer{}, err
+		return authn.Viewer{}, o.outage(ctx, err)
 	}
-	p := who.Provider
-	s, err := o.flow.Enter(ctx, signin.Rules{Issuer: p.Issuer, Tenant: p.Tenant, Create: p.Create, Roles: p.Roles}, who.Identity)
+	s, err := o.enter(ctx, who)
 	return authn.Viewer{Session: s}, err
+}
+
+// outage makes a fault of a provider that does not answer.
+func (o outsiders) outage(ctx context.Context, err error) error {
+	if !errors.Is(err, oidc.ErrUnreachable) {
+		return err
+	}
+	o.logger.WarnContext(ctx, "identity provider not reached", "error", err)
+	return fault.New(fault.Unavailable, fault.CodeUnavailable,
+		"The identity provider does not answer, so your sign-in can't be looked at; try again soon.")
+}
+
+// enter lets somebody in by the rules of their provider.
+func (o outsiders) enter(ctx context.Context, who oidc.Identity) (user.Session, error) {
+	p := who.Provider
+	return o.flow.Enter(ctx, signin.Rules{Issuer: p.Issuer, Tenant: p.Tenant, Create: p.Create, Roles: p.Roles}, who.Identity)
 }

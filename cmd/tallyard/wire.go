@@ -31,6 +31,7 @@ import (
 	graphsetting "tallyard/graph/setting"
 	graphstorage "tallyard/graph/storage"
 	"tallyard/graph/transport"
+	"tallyard/graph/transport/browser"
 	transportfiles "tallyard/graph/transport/files"
 	"tallyard/infra/eventstore"
 	"tallyard/infra/eventstore/embedded"
@@ -68,6 +69,7 @@ type parts struct {
 	hub        *live.Hub
 	graphql    *transport.Handler
 	files      http.Handler
+	browser    *browser.Handler // nil: there is no identity provider
 	worker     *operations.Worker
 	services   []lifecycle.Service // in the order in which they start
 	origins    origins
@@ -216,10 +218,15 @@ func (p *parts) verifiers() ([]authn.Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(v, outsiders{
+	o := outsiders{
 		verifier: oidc.New(providers, p.domain.runtime.Clock.Now), logger: p.logger,
 		flow: &signin.Flow{Runtime: p.domain.runtime, Tenants: p.domain.tenants, Projects: p.domain.projects, Users: p.domain.users, Shown: p.shown},
-	}), nil
+	}
+	sessions := p.newBrowsers()
+	if err := p.buildBrowser(providers, o, sessions); err != nil {
+		return nil, err
+	}
+	return append(v, sessions, o), nil
 }
 
 // buildWorker makes the loops that turn events into commands and work on files.

@@ -40,6 +40,16 @@ type Config struct {
 	// Audience is what tokens must be made for: the client id in ID tokens, the
 	// name of the API in access tokens.
 	Audience string `json:"audience"`
+	// Name is what people know the provider by; the page shows it. The issuer's
+	// host when absent.
+	Name string `json:"name"`
+	// ClientID is the program at the provider, for sign-in by browser; the
+	// audience when absent. ClientSecretFile is a file with what it shows there;
+	// without one it is a public client.
+	ClientID         string `json:"clientId"`
+	ClientSecretFile string `json:"clientSecretFile"`
+	// Scopes are asked for besides openid, profile and email.
+	Scopes []string `json:"scopes"`
 	// Tenant is the name of the tenant that the provider's people belong to.
 	Tenant string `json:"tenant"`
 	// SkewSeconds is how far the provider's clock may be behind or ahead;
@@ -105,6 +115,21 @@ func (c *Config) fill() {
 			*name = usual
 		}
 	}
+	if c.ClientID == "" {
+		c.ClientID = c.Audience
+	}
+}
+
+// Label is what people know the provider by.
+func (c *Config) Label() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	u, err := url.Parse(c.Issuer)
+	if err != nil {
+		return c.Issuer
+	}
+	return u.Host
 }
 
 func (c *Config) skew() time.Duration {

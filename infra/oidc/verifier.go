@@ -13,6 +13,7 @@ import (
 	"time"
 
 	gooidc "github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
 
 	"tallyard/domain/flows/signin"
 )
@@ -108,6 +109,9 @@ type provider struct {
 
 	mu       sync.Mutex
 	verifier *gooidc.IDTokenVerifier
+	// browser verifies the ID tokens that sign-in by browser gives.
+	browser  *gooidc.IDTokenVerifier
+	endpoint oauth2.Endpoint
 	failed   error
 	failedAt time.Time
 }
@@ -139,12 +143,15 @@ func (p *provider) found(ctx context.Context) (*gooidc.IDTokenVerifier, error) {
 	}
 	p.failed = nil
 	set := gooidc.NewRemoteKeySet(gooidc.ClientContext(context.WithoutCancel(ctx), p.client), says.Keys)
-	p.verifier = gooidc.NewVerifier(p.Issuer, keySet{set}, &gooidc.Config{
-		ClientID:             p.Audience,
-		SupportedSigningAlgs: asymmetric(says.Algorithms),
-		// A clock that is behind by the skew sees tokens end so much later.
-		Now: func() time.Time { return p.now().Add(-p.skew()) },
-	})
+	of := func(audience string) *gooidc.IDTokenVerifier {
+		return gooidc.NewVerifier(p.Issuer, keySet{set}, &gooidc.Config{
+			ClientID:             audience,
+			SupportedSigningAlgs: asymmetric(says.Algorithms),
+			// A clock that is behind by the skew sees tokens end so much later.
+			Now: func() time.Time { return p.now().Add(-p.skew()) },
+		})
+	}
+	p.verifier, p.browser, p.endpoint = of(p.Audience), of(p.ClientID), found.Endpoint()
 	return p.verifier, nil
 }
 
@@ -182,32 +189,38 @@ func (p *provider) verify(ctx context.Context, token string) (Identity, error) {
 	if err != nil {
 		return Identity{}, err
 	}
+	who, _, err := p.read(ctx, v, token)
+	return who, err
+}
+
+// read verifies a token and reads who it belongs to, and its nonce.
+func (p *provider) read(ctx context.Context, v *gooidc.IDTokenVerifier, token string) (Identity, string, error) {
 	var keyErr error
 	ctx = context.WithValue(gooidc.ClientContext(ctx, p.client), keyErrorPlace{}, &keyErr)
 	t, err := v.Verify(ctx, token)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return Identity{}, ctx.Err()
+		return Identity{}, "", ctx.Err()
 	case errors.Is(keyErr, errKeys):
-		return Identity{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return Identity{}, "", fmt.Errorf("%w: %w", ErrUnreachable, err)
 	default:
-		return Identity{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return Identity{}, "", fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if t.IssuedAt.After(p.now().Add(p.skew())) {
-		return Identity{}, fmt.Errorf("%w: it was made in the future", ErrInvalid)
+		return Identity{}, "", fmt.Errorf("%w: it was made in the future", ErrInvalid)
 	}
 	claims := map[string]json.RawMessage{}
 	if err := t.Claims(&claims); err != nil {
-		return Identity{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return Identity{}, "", fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if t.Subject == "" || len(t.Subject) > maxSubject {
-		return Identity{}, fmt.Errorf("%w: it has no subject, or one too long", ErrInvalid)
+		return Identity{}, "", fmt.Errorf("%w: it has no subject, or one too long", ErrInvalid)
 	}
 	return Identity{p.Config, signin.Identity{
 		Subject: t.Subject, Login: text(claims[p.Claims.Login]), Name: text(claims[p.Claims.Name]), Email: text(claims[p.Claims.Email]),
 		Groups: texts(claims[p.Claims.Groups]), IssuedAt: t.IssuedAt, ExpiresAt: t.Expiry.Add(p.skew()),
-	}}, nil
+	}}, t.Nonce, nil
 }
 
 // text is the text in a claim, empty where there is none.

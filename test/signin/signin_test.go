@@ -37,13 +37,17 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	w := &world{t: t, provider: oidctest.New(t)}
 	dir := pgtest.TempDir(t)
-	file := filepath.Join(dir, "providers.json")
-	text := fmt.Sprintf(`{"providers": [{"issuer": %q, "audience": %q, "tenant": "acme", "roles": [
-		{"group": "researchers", "role": "MEMBER", "project": "vision"}, {"group": "auditors", "role": "AUDITOR"}]}]}`, w.provider.Issuer, oidctest.Client)
+	file, secret := filepath.Join(dir, "providers.json"), filepath.Join(dir, "secret")
+	text := fmt.Sprintf(`{"providers": [{"issuer": %q, "audience": %q, "clientSecretFile": %q, "name": "Example", "tenant": "acme", "roles": [
+		{"group": "researchers", "role": "MEMBER", "project": "vision"}, {"group": "auditors", "role": "AUDITOR"}]}]}`, w.provider.Issuer, oidctest.Client, secret)
+	if err := os.WriteFile(secret, []byte(oidctest.Secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.p = program.Run(t, program.Build(t), "dev", "--addr", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"), "--oidc-config", file)
+	w.provider.Allow(w.p.Base + "/signin/back")
 	return w
 }
 
@@ -201,7 +205,7 @@ func (w *world) watch(token string) websocket.StatusCode {
 	defer conn.CloseNow() //nolint:errcheck // the server closes it
 	for _, m := range []any{
 		map[string]any{"type": "connection_init", "payload": map[string]any{"Authorization": "Bearer " + token}},
-		map[string]any{"id": "1", "type": "subscribe", "payload": map[string]any{"query": `subscription {auditTail {cursor}}`}},
+		map[string]any{"id": "1", "type": "subscribe", "payload": map[string]any{"query": `subscription {auditTail(filter: {}) {cursor}}`}},
 	} {
 		b, err := json.Marshal(m)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,16 +59,16 @@ type Provider struct {
 	gone   atomic.Bool
 }
 
-// New starts a provider. redirect is where browsers come back to, if any do.
-func New(t *testing.T, redirect ...string) *Provider {
+// back is where SignIn comes back to; nobody listens there.
+const back = "http://localhost:1/back"
+
+// New starts a provider.
+func New(t *testing.T) *Provider {
 	t.Helper()
-	if len(redirect) == 0 {
-		redirect = []string{"http://localhost:1/back"}
-	}
 	p := &Provider{t: t}
 	p.server = httptest.NewUnstartedServer(nil)
 	p.Issuer = "http://" + p.server.Listener.Addr().String()
-	p.store = newStore(redirect)
+	p.store = newStore()
 	provider := exampleop.SetupServer(p.Issuer, p.store, nil, false)
 	p.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p.gone.Load() {
@@ -86,6 +87,13 @@ func New(t *testing.T, redirect ...string) *Provider {
 
 // Gone makes the provider answer nobody, or everybody again.
 func (p *Provider) Gone(gone bool) { p.gone.Store(gone) }
+
+// Allow lets browsers come back to an address, too.
+func (p *Provider) Allow(address string) {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	p.store.redirect = append(p.store.redirect, address)
+}
 
 // Put makes the provider know a person, or know another one by the name.
 func (p *Provider) Put(who Person) {
@@ -108,7 +116,6 @@ func (p *Provider) SignIn(t *testing.T, client, login string) Tokens {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back := p.store.redirect[0]
 	browser := &http.Client{Jar: jar, Timeout: 10 * time.Second, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		if strings.HasPrefix(r.URL.String(), back) {
 			return http.ErrUseLastResponse
@@ -119,17 +126,24 @@ func (p *Provider) SignIn(t *testing.T, client, login string) Tokens {
 	ask := url.Values{
 		"client_id": {client}, "redirect_uri": {back}, "response_type": {"code"}, "scope": {"openid profile email"}, "state": {"s"},
 	}
-	page := do(t, browser, http.MethodGet, p.Issuer+"/auth?"+ask.Encode(), nil)
+	address := p.LogIn(t, browser, p.Issuer+"/auth?"+ask.Encode(), login)
+	came, err := url.Parse(address)
+	if err != nil || came.Query().Get("code") == "" {
+		t.Fatalf("no code for %s: %s %v", login, address, err)
+	}
+	return p.exchange(t, client, came.Query().Get("code"))
+}
+
+// LogIn opens an address of the provider, to which a browser was sent, and fills
+// its page in. The answer is the last one before the browser stops to follow.
+func (p *Provider) LogIn(t *testing.T, browser *http.Client, address, login string) string {
+	t.Helper()
+	page := do(t, browser, http.MethodGet, address, nil)
 	_ = page.Body.Close()
-	at := page.Request.URL
-	form := url.Values{"username": {login}, "password": {password}, "id": {at.Query().Get("authRequestID")}}
+	form := url.Values{"username": {login}, "password": {password}, "id": {page.Request.URL.Query().Get("authRequestID")}}
 	res := do(t, browser, http.MethodPost, p.Issuer+"/login/username", form)
 	_ = res.Body.Close()
-	came, err := url.Parse(res.Header.Get("Location"))
-	if err != nil || came.Query().Get("code") == "" {
-		t.Fatalf("no code for %s: %s %v", login, res.Header.Get("Location"), err)
-	}
-	return p.exchange(t, client, came.Query().Get("code"), back)
+	return res.Header.Get("Location")
 }
 
 // do sends a form, or nothing.
@@ -150,7 +164,7 @@ func do(t *testing.T, c *http.Client, method, address string, form url.Values) *
 	return res
 }
 
-func (p *Provider) exchange(t *testing.T, client, code, back string) (tokens Tokens) {
+func (p *Provider) exchange(t *testing.T, client, code string) (tokens Tokens) {
 	t.Helper()
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {back}, "client_id": {client}}
 	res := do(t, http.DefaultClient, http.MethodPost, p.Issuer+"/oauth/token", form)
@@ -218,11 +232,11 @@ func (p *people) groups(id string) []string {
 // store is the provider's memory.
 type store struct {
 	*storage.Storage
-	people   *people
-	redirect []string
+	people *people
 
-	mu  sync.Mutex
-	key signingKey
+	mu       sync.Mutex
+	key      signingKey
+	redirect []string
 }
 
 type signingKey struct {
@@ -230,13 +244,13 @@ type signingKey struct {
 	key *rsa.PrivateKey
 }
 
-func newStore(redirect []string) *store {
+func newStore() *store {
 	clients := map[string]*storage.Client{}
 	for _, id := range []string{Client, Other} {
-		clients[id] = storage.WebClient(id, Secret, redirect...)
+		clients[id] = storage.WebClient(id, Secret)
 	}
 	p := &people{byID: map[string]*storage.User{}, more: map[string][]string{}}
-	s := &store{Storage: storage.NewStorageWithClients(p, clients), people: p, redirect: redirect}
+	s := &store{Storage: storage.NewStorageWithClients(p, clients), people: p, redirect: []string{back}}
 	return s
 }
 
@@ -322,11 +336,19 @@ func (s *store) GetClientByClientID(ctx context.Context, id string) (op.Client, 
 	if err != nil {
 		return nil, err
 	}
-	return jwtClient{c}, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return jwtClient{c, slices.Clone(s.redirect)}, nil
 }
 
 // jwtClient gets access tokens that can be read.
-type jwtClient struct{ op.Client }
+type jwtClient struct {
+	op.Client
+	redirect []string
+}
+
+// RedirectURIs implements op.Client.
+func (c jwtClient) RedirectURIs() []string { return c.redirect }
 
 // AccessTokenType implements op.Client.
 func (jwtClient) AccessTokenType() op.AccessTokenType { return op.AccessTokenTypeJWT }
