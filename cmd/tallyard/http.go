@@ -28,7 +28,7 @@ func (p *parts) routes() (http.Handler, error) {
 	mux.HandleFunc("GET /readyz", p.readyz)
 	mux.Handle("GET /metrics", p.metrics())
 	if !p.config.has(roleAPI) {
-		return mux, nil
+		return p.front(mux), nil
 	}
 	var people []explorer.Person
 	if p.config.dev {
@@ -50,7 +50,21 @@ func (p *parts) routes() (http.Handler, error) {
 	if p.config.introspect {
 		mux.HandleFunc("GET /schema.graphql", schemaText())
 	}
-	return mux, nil
+	return p.front(mux), nil
+}
+
+// front is what every route is behind. A handler that knows better how long
+// its answer may be kept says so itself.
+func (p *parts) front(next http.Handler) http.Handler {
+	h := next
+	if p.config.dev {
+		h = transport.OnLoopback(h)
+	}
+	return transport.Bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		h.ServeHTTP(w, r)
+	}))
 }
 
 // signedIn lets a browser's session count as a sign-in, where there are any.
@@ -72,7 +86,6 @@ func schemaText() http.HandlerFunc {
 	formatter.NewFormatter(&b).FormatSchema(publicSchema())
 	text := b.String()
 	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Content-Type", "application/graphql; charset=utf-8")
 		_, _ = io.WriteString(w, text) // a client that left needs no answer
 	}
@@ -80,7 +93,6 @@ func schemaText() http.HandlerFunc {
 
 func plain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintln(w, text) // a client that left needs no answer
 }

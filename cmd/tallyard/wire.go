@@ -188,7 +188,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 		}}),
 		Extensions:    []graphql.HandlerExtension{loader.Extension{Queries: queries}},
 		Authenticator: p.auth, Present: problem.Presenter(p.logger, requestID), Logger: p.logger,
-		Origins: p.config.origins, Introspection: p.config.introspect,
+		Origins: p.config.origins, Loopback: p.config.dev, Introspection: p.config.introspect,
 	})
 	if err != nil {
 		return err

@@ -45,6 +45,9 @@ type Config struct {
 	// Origins lists the foreign origins, such as "https://app.example.org",
 	// that browsers may call from. The own origin always may.
 	Origins []string
+	// Loopback says that the handler is behind [OnLoopback]: its own origin is
+	// that of any of the machine's names, with the same port.
+	Loopback bool
 	// Introspection allows __schema and __type, and suggestions in messages.
 	Introspection bool
 	// TrustedProxies may name the client's address in X-Forwarded-For.

@@ -78,7 +78,7 @@ func New(cfg Config) (*Handler, error) {
 		rules:     validationRules(cfg.Introspection),
 		exec:      executor.New(cfg.Schema),
 		documents: newDocuments(cfg.Limits.CacheBytes),
-		origins:   newOrigins(cfg.Origins),
+		origins:   newOrigins(cfg.Origins, cfg.Loopback),
 		sockets:   map[*socket]struct{}{},
 	}
 	h.exec.SetQueryCache(contextCache{})

@@ -15,22 +15,27 @@ func commonHeaders(header http.Header, info RequestInfo) {
 	header.Set("X-Request-Id", info.RequestID)
 }
 
-// origins is the allow-list of foreign origins.
-type origins map[string]bool
+// origins tells which pages of browsers may call.
+type origins struct {
+	list     map[string]bool
+	loopback bool // see Config.Loopback
+}
 
-func newOrigins(list []string) origins {
-	o := origins{}
+func newOrigins(list []string, loopback bool) origins {
+	o := origins{map[string]bool{}, loopback}
 	for _, origin := range list {
 		// "*" would let any page act for whoever looks at it.
 		if origin = strings.TrimSuffix(strings.ToLower(origin), "/"); origin != "*" && origin != "" {
-			o[origin] = true
+			o.list[origin] = true
 		}
 	}
 	return o
 }
 
 // allowed tells whether a request may come from where its Origin header says.
-// Programs other than browsers send none.
+// Programs other than browsers send none. An origin that is the host the request
+// was sent to is the server's own: no token comes with it by itself, as a cookie
+// would, so that a page whose name was bent to this address has none to use.
 func (o origins) allowed(r *http.Request) bool {
 	list := r.Header.Values("Origin")
 	if len(list) == 0 {
@@ -39,11 +44,11 @@ func (o origins) allowed(r *http.Request) bool {
 	if len(list) > 1 {
 		return false
 	}
-	return o.foreign(list[0]) || sameOrigin(list[0], r.Host)
+	return o.foreign(list[0], r.Host) || sameOrigin(list[0], r.Host)
 }
 
-func (o origins) foreign(origin string) bool {
-	return o[strings.ToLower(origin)]
+func (o origins) foreign(origin, host string) bool {
+	return o.list[strings.ToLower(origin)] || o.loopback && sameLoopback(origin, host)
 }
 
 // sameOrigin compares hosts only: behind a proxy that ends TLS the scheme is
@@ -57,7 +62,7 @@ func sameOrigin(origin, host string) bool {
 // never allowed: tokens travel in a header that the page itself sets.
 func (o origins) cors(header http.Header, r *http.Request) {
 	origin := r.Header.Get("Origin")
-	if origin == "" || !o.foreign(origin) {
+	if origin == "" || !o.foreign(origin, r.Host) {
 		return
 	}
 	header.Set("Access-Control-Allow-Origin", origin)
