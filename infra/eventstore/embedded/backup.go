@@ -121,7 +121,12 @@ func (s *store) checkpoint(ctx context.Context, dir string) error {
 		return err
 	}
 	defer end()
-	if err := s.trap.guard(context.WithoutCancel(ctx), func() error { return s.db.Checkpoint(dir) }); err != nil {
+	endOutside := s.files.beginOutside(ctx)
+	err = s.trap.guard(context.WithoutCancel(ctx), func() error { return s.db.Checkpoint(dir) })
+	if wrong := endOutside(); wrong != nil {
+		err = errors.Join(wrong, s.opt.fs.RemoveAll(dir)) // what Pebble makes of it says less
+	}
+	if err != nil {
 		return err
 	}
 	return errors.Join(context.Cause(ctx), os.Chmod(dir, 0o700)) //nolint:gosec // G302: a directory

@@ -27,8 +27,11 @@ const fullRetry = 100 * time.Millisecond
 // while the store is open, and while it is opened those behind the first flush,
 // when it closes its cache of tables under a compaction. So they never come back
 // to it: the store fails, and the goroutine is held, as with Fatalf.
+//
+// All of this is about the store's own directory; see own for files elsewhere.
 type storeFiles struct {
 	vfs.FS
+	dir        string
 	trap       *fatalTrap
 	background *background
 	quit       <-chan struct{}
@@ -40,6 +43,8 @@ type storeFiles struct {
 	// fresh makes new write-ahead logs out of nothing instead of out of old
 	// ones, which keep their old contents until they are written over.
 	fresh atomic.Bool
+	// outside is what writes outside of the directory now, if anything does.
+	outside atomic.Pointer[outside]
 }
 
 // Phases of the files.
@@ -91,6 +96,9 @@ func isFull(err error) bool {
 
 // Create implements vfs.FS.
 func (f *storeFiles) Create(name string, category vfs.DiskWriteCategory) (file vfs.File, err error) {
+	if !f.own(name) {
+		return f.outside.Load().create(func() (vfs.File, error) { return f.FS.Create(name, category) })
+	}
 	if strings.HasSuffix(name, tableSuffix) {
 		f.flushed.Store(true)
 		f.sleep(f.background.backoff())
@@ -109,6 +117,9 @@ func (f *storeFiles) Create(name string, category vfs.DiskWriteCategory) (file v
 
 // ReuseForWrite implements vfs.FS.
 func (f *storeFiles) ReuseForWrite(old, name string, category vfs.DiskWriteCategory) (file vfs.File, err error) {
+	if !f.own(name) {
+		return f.outside.Load().create(func() (vfs.File, error) { return f.FS.ReuseForWrite(old, name, category) })
+	}
 	if f.fresh.Load() {
 		if err := f.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, f.fatal(name, err)
@@ -124,11 +135,17 @@ func (f *storeFiles) ReuseForWrite(old, name string, category vfs.DiskWriteCateg
 
 // Link implements vfs.FS.
 func (f *storeFiles) Link(old, name string) error {
+	if !f.own(name) {
+		return f.outside.Load().write(func() error { return f.FS.Link(old, name) })
+	}
 	return f.fatal(name, f.withRoom(func() error { return f.FS.Link(old, name) }))
 }
 
 // Rename implements vfs.FS.
 func (f *storeFiles) Rename(old, name string) error {
+	if !f.own(name) {
+		return f.outside.Load().write(func() error { return f.FS.Rename(old, name) })
+	}
 	return f.fatal(name, f.withRoom(func() error { return f.FS.Rename(old, name) }))
 }
 
@@ -147,12 +164,19 @@ func (f *storeFiles) beforeMarker(name string) error {
 	if !strings.HasPrefix(f.PathBase(name), markerPrefix) {
 		return nil
 	}
-	return f.fatal(directory, syncDir(f.FS, f.PathDir(name)))
+	err := syncDir(f.FS, f.PathDir(name))
+	if !f.own(name) {
+		return err
+	}
+	return f.fatal(directory, err)
 }
 
 // List implements vfs.FS.
 func (f *storeFiles) List(dir string) ([]string, error) {
 	names, err := f.FS.List(dir)
+	if !f.own(dir) {
+		return names, err
+	}
 	return names, f.fatal(dir, err)
 }
 
@@ -161,6 +185,9 @@ func (f *storeFiles) OpenDir(name string) (vfs.File, error) {
 	dir, err := f.FS.OpenDir(name)
 	if err != nil {
 		return nil, err
+	}
+	if !f.own(name) {
+		return &outsideDir{File: dir, outside: f.outside.Load()}, nil
 	}
 	return f.wrap(directory, dir, nil)
 }

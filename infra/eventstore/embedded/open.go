@@ -34,7 +34,7 @@ func newStore(opt storeOptions) *store {
 	if opt.backoff > 0 {
 		s.background.first = opt.backoff
 	}
-	s.files = &storeFiles{FS: opt.fs, trap: s.trap, background: s.background, quit: s.quit}
+	s.files = &storeFiles{FS: opt.fs, dir: opt.dir, trap: s.trap, background: s.background, quit: s.quit}
 	s.upkeep <- struct{}{}
 	return s
 }
