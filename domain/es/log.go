@@ -131,6 +131,9 @@ var (
 	ErrStreamDeleted = errors.New("stream deleted")
 	// ErrTooLarge: the append is over the store's size limit.
 	ErrTooLarge = errors.New("append too large")
+	// ErrNoRoom: the store is full and takes no more events until an operator
+	// makes room. It passes, but not by trying again.
+	ErrNoRoom = errors.New("event store full")
 	// ErrUnavailable: the store can't be reached or takes no calls now; the
 	// outcome of a write that ends with it is unknown.
 	ErrUnavailable = errors.New("event store unavailable")

@@ -65,17 +65,31 @@ const masked = "Something went wrong on our side. Give the request id to whoever
 var awayFault = fault.New(fault.Unavailable, fault.CodeUnavailable,
 	"A part of the platform can't be reached; try again in a moment, a command with the same idempotency key.")
 
-// unavailable tells whether an error passes by itself: a store is away, or the
-// read model is still being built.
-func unavailable(err error) bool {
-	return errors.Is(err, es.ErrUnavailable) || errors.Is(err, runner.ErrNotReady) || postgresAway(err)
+// fullFault is what clients see while the event store has no room.
+var fullFault = fault.New(fault.Unavailable, fault.CodeUnavailable,
+	"The event store is full and takes no changes; ask whoever runs this to make room.")
+
+// outage is the fault for an error that passes: the event store is full, a store
+// is away, or the read model is still being built. It is nil for all others.
+func outage(err error) *fault.Fault {
+	switch {
+	case errors.Is(err, es.ErrNoRoom):
+		return fullFault
+	case errors.Is(err, es.ErrUnavailable), errors.Is(err, runner.ErrNotReady), postgresAway(err):
+		return awayFault
+	default:
+		return nil
+	}
 }
 
-// Outage turns an error that passes by itself into the fault that says so, for
-// entrances to the product beside GraphQL; every other error stays.
+// Outage turns an error that passes into the fault that says so, for entrances to
+// the product beside GraphQL; every other error stays.
 func Outage(err error) error {
-	if _, ok := fault.All(err); !ok && unavailable(err) {
-		return awayFault
+	if _, ok := fault.All(err); ok {
+		return err
+	}
+	if away := outage(err); away != nil {
+		return away
 	}
 	return err
 }
@@ -109,10 +123,12 @@ func Presenter(logger *slog.Logger, requestID func(context.Context) string) func
 			out.Path, out.Locations = own.Path, own.Locations
 		}
 		faults, ok := fault.All(err)
-		if !ok && unavailable(err) {
-			logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelWarn, "a part that is needed can't be reached",
-				slog.String("requestId", requestID(ctx)), slog.String("path", out.Path.String()), slog.Any("error", err))
-			faults, ok = []*fault.Fault{awayFault}, true
+		if !ok {
+			if away := outage(err); away != nil {
+				logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelWarn, "a part that is needed can't be used",
+					slog.String("requestId", requestID(ctx)), slog.String("path", out.Path.String()), slog.Any("error", err))
+				faults, ok = []*fault.Fault{away}, true
+			}
 		}
 		if ok {
 			f := faults[0]

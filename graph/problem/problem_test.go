@@ -24,6 +24,7 @@ func TestPresenter(t *testing.T) {
 		code fault.Code
 	}{
 		"the event store is away":   {fmt.Errorf("append to secret-stream: %w", es.ErrUnavailable), fault.CodeUnavailable},
+		"the event store is full":   {fmt.Errorf("append to secret-stream: %w", es.ErrNoRoom), fault.CodeUnavailable},
 		"the read model is built":   {fmt.Errorf("list: %w", runner.ErrNotReady), fault.CodeUnavailable},
 		"Postgres was stopped":      {fmt.Errorf("list: %w", &pgconn.PgError{Code: "57P01", Message: "secret"}), fault.CodeUnavailable},
 		"Postgres is gone":          {fmt.Errorf("list: %w", &net.OpError{Op: "write", Err: syscall.EPIPE}), fault.CodeUnavailable},

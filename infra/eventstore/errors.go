@@ -32,6 +32,10 @@ var errPanicked = errors.New("the event store's client panicked")
 // errSplitPosition is about a server whose positions don't fit into one number.
 var errSplitPosition = errors.New("the event store gives commit and prepare positions that differ; such a server can't be used")
 
+// noRoom stands in the message by which the embedded server says that it is full;
+// gRPC itself gives the same status to what is too large for it.
+const noRoom = "no room for more events"
+
 // classify gives a client's error the meaning that callers ask for.
 func classify(err error) (class, error) {
 	var e *esdb.Error
@@ -82,6 +86,9 @@ func classifyStatus(err error) (class, error) {
 		// Of the two kinds the client recognises the deleted stream itself.
 		return final, wrapped(es.ErrWrongRevision, err)
 	case codes.ResourceExhausted:
+		if strings.Contains(s.Message(), noRoom) {
+			return final, wrapped(es.ErrNoRoom, err)
+		}
 		return final, wrapped(es.ErrTooLarge, err)
 	case codes.InvalidArgument:
 		if strings.Contains(strings.ToLower(s.Message()), "maximum append size") {

@@ -374,3 +374,21 @@ func TestBatchAccess(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A batch that there is no room for is refused; the call goes on, for the next
+// may be let in.
+func TestBatchToAFullStoreLeavesTheCall(t *testing.T) {
+	s := serve(t, Config{})
+	s.store.space.reserve = 1 << 62
+	s.store.measureSpace()
+	b := openBatches(t, stub(t, s), context.Background())
+	for range 2 {
+		resp := sendBatch(t, b, batchOf("s", 1, nil))
+		if detail(t, resp); codes.Code(resp.GetError().GetCode()) != codes.ResourceExhausted {
+			t.Fatal(resp)
+		}
+	}
+	if resp := sendBatch(t, b, batchOf("$$s", 1, nil)); resp.GetSuccess() == nil {
+		t.Fatalf("metadata: %v", resp)
+	}
+}

@@ -77,8 +77,12 @@ func toStatus(set trailerSetter, stream string, err error) error {
 		return nil
 	case errors.Is(err, errStreamDeleted):
 		return streamDeleted(set, stream)
-	case errors.Is(err, errStopping), errors.Is(err, errFailed), errors.Is(err, errNoRoom):
+	case errors.Is(err, errStopping), errors.Is(err, errFailed):
 		return status.Error(codes.Unavailable, err.Error())
+	case errors.Is(err, errNoRoom):
+		// Unlike Unavailable it leaves the client its connection, on which others
+		// read and subscribe.
+		return status.Error(codes.ResourceExhausted, err.Error())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	case errors.Is(err, errTornRecord), errors.Is(err, errTornHead):

@@ -33,7 +33,7 @@ var (
 	errStreamDeleted = errors.New("stream deleted")
 	errStopping      = errors.New("the event store is stopping")
 	errFailed        = errors.New("the event store has failed and takes no more writes")
-	errNoRoom        = errors.New("there is no room for more events")
+	errNoRoom        = errors.New("there is no room for more events") // clients look for these words
 )
 
 // storeOptions are what a store needs to know of its surroundings.
