@@ -38,6 +38,9 @@ func (h *Handler) prepare(p params) (*prepared, *refusal) {
 	if len(errs) > 0 {
 		return nil, &refusal{reason: reasonDocument, errors: errs}
 	}
+	if r := oneStream(op, variables); r != nil {
+		return nil, r
+	}
 	return &prepared{params: p, doc: doc, op: op, variables: variables}, nil
 }
 
