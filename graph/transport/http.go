@@ -151,7 +151,12 @@ func (h *Handler) writeRefusal(ctx context.Context, w http.ResponseWriter, media
 	h.write(w, media, r.status(media), &graphql.Response{Errors: h.finishAll(ctx, r.errors)})
 }
 
-// write sends an answer, within the time that a client is given to read it.
+// slowestReader is how many bytes of a long answer a client must read in a
+// second, on the average.
+const slowestReader = 128 << 10
+
+// write sends an answer, within the time that a client is given to read it: a
+// long answer has more.
 func (h *Handler) write(w http.ResponseWriter, media string, status int, response *graphql.Response) {
 	var body bytes.Buffer
 	h.encode(&body, response)
@@ -159,7 +164,8 @@ func (h *Handler) write(w http.ResponseWriter, media string, status int, respons
 	header.Set("Content-Type", media+"; charset=utf-8")
 	header.Set("Content-Length", strconv.Itoa(body.Len()))
 	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Now().Add(h.cfg.Limits.WriteTimeout))
+	long := time.Duration(body.Len()) * time.Second / slowestReader
+	_ = control.SetWriteDeadline(time.Now().Add(h.cfg.Limits.WriteTimeout + long))
 	w.WriteHeader(status)
 	if _, err := w.Write(body.Bytes()); err != nil {
 		return // the client has left; there is nobody to tell

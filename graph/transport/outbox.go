@@ -10,15 +10,15 @@ import (
 
 // outbox is what waits to be written to a socket. It is bounded; whoever has
 // more to say waits, so that a slow client slows its own subscriptions and
-// nothing else. While it is not empty one goroutine writes it out, each
-// message under a deadline; a client that does not read loses its socket then.
+// nothing else. While it is not empty one goroutine writes it out, under
+// deadlines that progress moves on, see pacedConn; a client that has stopped
+// reading loses its socket then.
 type outbox struct {
 	mu        sync.Mutex
 	frames    [][]byte
 	bytes     int
 	writing   bool
 	end       *CloseError // is sent last
-	deadline  time.Time   // for all that is left, once end is set
 	abandoned bool
 	room      chan struct{} // closed when there is room again; nil when nobody waits
 }
@@ -83,7 +83,7 @@ func (o *outbox) close(s *socket, end *CloseError) bool {
 		return false
 	}
 	o.end = end
-	o.deadline = time.Now().Add(s.h.cfg.Limits.WriteTimeout)
+	s.wire.finishBy(time.Now().Add(s.h.cfg.Limits.WriteTimeout))
 	o.wake()
 	o.start(s)
 	return true
@@ -112,32 +112,29 @@ func (o *outbox) wake() {
 }
 
 // next takes the first message; without one it says how to go on.
-func (o *outbox) next(limit time.Duration) (frame []byte, deadline time.Time, end *CloseError) {
+func (o *outbox) next() (frame []byte, end *CloseError) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.frames) == 0 {
 		o.frames = nil // an idle socket holds no queue
 		if o.end == nil || o.abandoned {
 			o.writing = false
-			return nil, time.Time{}, nil
+			return nil, nil
 		}
-		return nil, time.Time{}, o.end
+		return nil, o.end
 	}
 	frame = o.frames[0]
 	o.frames[0] = nil
 	o.frames = o.frames[1:]
 	o.bytes -= len(frame)
 	o.wake()
-	if o.end != nil {
-		return frame, o.deadline, nil
-	}
-	return frame, time.Now().Add(limit), nil
+	return frame, nil
 }
 
 // write empties the outbox.
 func (o *outbox) write(s *socket) {
 	for {
-		frame, deadline, end := o.next(s.h.cfg.Limits.WriteTimeout)
+		frame, end := o.next()
 		if frame == nil {
 			if end != nil {
 				// Waits a few seconds for the other side's close, at most.
@@ -145,16 +142,32 @@ func (o *outbox) write(s *socket) {
 			}
 			return
 		}
-		ctx, cancel := context.WithDeadline(context.Background(), deadline)
-		err := s.conn.Write(ctx, websocket.MessageText, frame)
-		late := ctx.Err() != nil
-		cancel()
+		err := s.conn.Write(context.Background(), websocket.MessageText, frame) // the wire has the deadlines
+		stalled := s.wire.stalled.Load()
+		if stalled {
+			s.h.metrics.slowClosed.Add(1)
+		}
 		if err != nil {
-			if late {
-				s.h.metrics.slowClosed.Add(1)
-			}
 			s.drop()
 			return
 		}
+		if stalled {
+			o.giveUp()
+			s.cancel()
+			time.AfterFunc(lingerTime, s.cut) // its answer is not waited for any longer
+		}
 	}
+}
+
+// giveUp forgets what waits for a client that has stopped reading, and parts
+// from it. A cursor behind what is forgotten is not its own: it has that of the
+// last item that reached it.
+func (o *outbox) giveUp() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.frames, o.bytes = nil, 0
+	if o.end == nil || o.end.Code == CloseTooSlow {
+		o.end = &CloseError{Code: CloseTooSlow}
+	}
+	o.wake()
 }

@@ -24,6 +24,7 @@ const subprotocol = "graphql-transport-ws"
 type socket struct {
 	h             *Handler
 	conn          *websocket.Conn
+	wire          *pacedConn // what conn writes to
 	info          RequestInfo
 	authorization string // of the upgrade; the payload of connection_init goes before it
 	timer         *time.Timer
@@ -35,7 +36,7 @@ type socket struct {
 	reading context.Context // the library cuts the connection when it ends
 	cut     context.CancelFunc
 
-	heard atomic.Bool // something came since the last ping
+	heard atomic.Bool // a sign of life came since the last ping
 
 	mu        sync.Mutex
 	actor     context.Context             // descends from ctx, set by connection_init
@@ -61,7 +62,8 @@ func (h *Handler) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 		h.writeRefusal(ctx, w, mediaJSON, refuse(reasonStopping, fault.CodeUnavailable, reasonGoingAway+"."))
 		return
 	}
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+	taken := &pacingWriter{ResponseWriter: w, limit: h.cfg.Limits.WriteTimeout}
+	conn, err := websocket.Accept(taken, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
 		InsecureSkipVerify: true, // the origin was checked against our own list
 		CompressionMode:    websocket.CompressionDisabled,
@@ -74,12 +76,13 @@ func (h *Handler) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 	info := RequestInfoFrom(ctx)
 	info.WebSocket = true
 	s := &socket{
-		h: h, conn: conn, info: info,
+		h: h, conn: conn, wire: taken.conn, info: info,
 		authorization: r.Header.Get("Authorization"),
 		ops:           map[string]*socketOperation{},
 	}
 	s.ctx, s.cancel = context.WithCancel(WithRequestInfo(context.WithoutCancel(ctx), info))
 	s.reading, s.cut = context.WithCancel(context.Background())
+	s.wire.moved = func() { s.heard.Store(true) } // a ping may wait behind what is being read
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
