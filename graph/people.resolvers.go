@@ -14,6 +14,18 @@ import (
 	"time"
 )
 
+func (r *mutationResolver) TransferOwnership(ctx context.Context, input gqlmodel.TransferOwnershipInput) (*gqlmodel.TransferOwnershipPayload, error) {
+	return r.People.TransferOwnership(ctx, input)
+}
+
+func (r *mutationResolver) RemoveUser(ctx context.Context, input gqlmodel.RemoveUserInput) (*gqlmodel.RemoveUserPayload, error) {
+	return r.People.RemoveUser(ctx, input)
+}
+
+func (r *mutationResolver) CloseProject(ctx context.Context, input gqlmodel.CloseProjectInput) (*gqlmodel.CloseProjectPayload, error) {
+	return r.People.CloseProject(ctx, input)
+}
+
 func (r *mutationResolver) CreateTenant(ctx context.Context, input gqlmodel.CreateTenantInput) (*gqlmodel.CreateTenantPayload, error) {
 	return r.People.CreateTenant(ctx, input)
 }

@@ -14,6 +14,7 @@ import (
 	"tallyard/domain/es"
 	"tallyard/domain/flows/artefact"
 	"tallyard/domain/flows/onboarding"
+	"tallyard/domain/flows/ownership"
 	"tallyard/domain/flows/spaces"
 	"tallyard/domain/operation"
 	"tallyard/domain/project"
@@ -66,6 +67,7 @@ type domain struct {
 	runtime    *es.Runtime
 	tenants    *tenant.Handler
 	onboarding *onboarding.Flow
+	ownership  *ownership.Flow
 	projects   *project.Handler
 	users      *user.Handler
 	settings   *setting.Handler
@@ -93,6 +95,7 @@ func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Ma
 	d.algorithms = &algorithm.Handler{
 		Runtime: rt, Access: d.users, Projects: d.projects, Directories: directories{d.spaces, disk}, Models: models{rt},
 	}
+	d.ownership = &ownership.Flow{Runtime: rt, Users: d.users, Movers: map[string]ownership.Mover{algorithm.Category: d.algorithms}}
 	d.artefacts = &artefact.Flow{Runtime: rt, Algorithms: d.algorithms, Operations: d.operations}
 	d.sharing = &spaces.Flow{Runtime: rt, Spaces: d.spaces, Operations: d.operations}
 	d.spaces.Operations = d.sharing

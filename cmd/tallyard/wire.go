@@ -123,6 +123,8 @@ func build(ctx context.Context, c config, s *stores, logger *slog.Logger) (p *pa
 		return p, err
 	}
 	p.reader = runner.NewReader(p.pool, p.log, set)
+	owned := newBelongings(p.log, p.reader)
+	p.domain.users.Belongings, p.domain.projects.Contents = owned, owned
 	if err := p.buildProjector(set); err != nil {
 		return p, err
 	}
@@ -172,7 +174,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 	find := &graph.Finder{
 		Algorithms: &graphalgorithm.API{Runtime: rt, Handler: d.algorithms, Queries: algorithms, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
 		Operations: &graphoperation.API{Runtime: rt, Handler: d.operations, Queries: queries.Operations, Progress: running, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
-		People:     &graphpeople.API{Runtime: rt, Users: d.users, Projects: d.projects, Tenants: d.tenants, Onboarding: d.onboarding, Queries: queries.People, Commands: commands, Sealer: sealer, History: past},
+		People:     &graphpeople.API{Runtime: rt, Users: d.users, Projects: d.projects, Tenants: d.tenants, Onboarding: d.onboarding, Ownership: d.ownership, Queries: queries.People, Commands: commands, Sealer: sealer, History: past},
 		Setting:    &graphsetting.API{Runtime: rt, Handler: d.settings, Commands: commands, History: past},
 		Storage: &graphstorage.API{
 			Runtime: rt, Handler: d.spaces, Queries: projstorage.Queries{Reader: p.reader},

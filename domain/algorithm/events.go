@@ -12,6 +12,7 @@ import (
 // Types are the feature's events under their stored names.
 var Types = []es.TypeDef{
 	es.Type[AlgorithmCreated]("algorithm.created.v1"),
+	es.Type[OwnershipTransferred]("algorithm.ownership_transferred.v1"),
 	es.Type[AlgorithmDeleted]("algorithm.deleted.v1"),
 	es.Type[VersionAdded]("algorithm.version_added.v1"),
 	es.Type[VersionEdited]("algorithm.version_edited.v1"),

@@ -21,6 +21,7 @@ func TestEventsKeepTheirShape(t *testing.T) {
 	full.Deployment, full.Elastic, full.Model = workload.MasterWorker, &workload.Elastic{MinWorkers: 2, MaxWorkers: 4}, &v2
 	golden.Check(t, Types,
 		AlgorithmCreated{Name: "排序_1", Owner: alice, Project: vision},
+		OwnershipTransferred{From: alice, To: bob},
 		AlgorithmDeleted{Name: "排序_1", Project: vision},
 		VersionAdded{OfVersion: of, Label: "1.0", Settings: full, BasedOn: &Origin{theAlgorithm, v2, "sha256:ab"}, Copy: &Copy{op1, v2}},
 		VersionEdited{

@@ -84,17 +84,20 @@ func (h *Handler) Create(ctx context.Context, cmd es.Command, in CreateInput) (e
 	})
 }
 
-// mustWorkIn is access.MustWorkIn. An admin may work in every project, so for
-// them it also looks whether there is such a one.
+// mustWorkIn is access.MustWorkIn, and asks whether there is such a project: an
+// admin may work in any, and one that was closed keeps its members.
 func (h *Handler) mustWorkIn(ctx context.Context, g access.Grants, project uuid.UUID) error {
-	if err := access.MustWorkIn(g, project); err != nil || g.In(project) {
+	if err := access.MustWorkIn(g, project); err != nil {
 		return err
 	}
 	there, err := h.Projects.Exists(ctx, g.Tenant, project)
-	if err == nil && !there {
-		return access.Missing().At("projectId")
+	switch {
+	case err != nil || there:
+		return err
+	case g.In(project):
+		return fault.New(fault.State, fault.CodeInvalidState, "This project is closed; choose another one.").At("projectId")
 	}
-	return err
+	return access.Missing().At("projectId")
 }
 
 // CreateVersion adds a version to an algorithm.

@@ -172,6 +172,8 @@ func evolve(s State, e es.Envelope) State {
 		s.Versions = append(slices.Clip(s.Versions), added(ev, e))
 	case VersionDeleted:
 		s.Versions = slices.DeleteFunc(slices.Clone(s.Versions), func(v Version) bool { return v.ID == ev.Version })
+	case OwnershipTransferred:
+		s.Owner = ev.To
 	case AlgorithmDeleted:
 		s.Deleted = true
 	default:

@@ -97,13 +97,11 @@ func create(in Create) es.Decide[State] {
 
 func update(in Update) es.Decide[State] {
 	return func(s State) ([]es.Event, error) {
-		if !s.Exists() {
-			return nil, access.Missing()
+		if err := s.expects(in.ExpectedVersion); err != nil {
+			return nil, err
 		}
-		if in.ExpectedVersion != nil && *in.ExpectedVersion != s.Version {
-			return nil, fault.New(fault.Conflict, fault.CodeVersionConflict,
-				"Somebody changed this project in between; read it again and repeat the change.").
-				At("expectedVersion").With("currentVersion", strconv.Itoa(s.Version))
+		if s.Closed {
+			return nil, fault.New(fault.State, fault.CodeInvalidState, "This project is closed; nothing can be changed any more.").At("id")
 		}
 		ev := Updated{Name: moved(in.Name, s.Name), Description: moved(in.Description, s.Description)}
 		if ev == (Updated{}) {
@@ -111,6 +109,20 @@ func update(in Update) es.Decide[State] {
 		}
 		return []es.Event{ev}, nil
 	}
+}
+
+// expects refuses what is not there, and another version than the one that is
+// expected.
+func (s State) expects(version *int) error {
+	switch {
+	case !s.Exists():
+		return access.Missing()
+	case version != nil && *version != s.Version:
+		return fault.New(fault.Conflict, fault.CodeVersionConflict,
+			"Somebody changed this project in between; read it again and repeat the change.").
+			At("expectedVersion").With("currentVersion", strconv.Itoa(s.Version))
+	}
+	return nil
 }
 
 func moved(f patch.Field[string], old string) *Moved {

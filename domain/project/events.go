@@ -11,6 +11,8 @@ const Category = "project"
 var Types = []es.TypeDef{
 	es.Type[Created]("project.created.v1"),
 	es.Type[Updated]("project.updated.v1"),
+	es.Type[Closed]("project.closed.v1"),
+	es.Type[Reopened]("project.reopened.v1"),
 }
 
 // Created opens a project.

@@ -17,6 +17,8 @@ const NameKind = "project"
 type Handler struct {
 	Runtime *es.Runtime
 	Access  access.Source
+	// Contents tells what keeps projects from being closed.
+	Contents Contents
 }
 
 // Refs is what a command on one project answers from.
@@ -30,10 +32,10 @@ func (h *Handler) Load(ctx context.Context, tenant, id uuid.UUID) (State, error)
 	return l.State, err
 }
 
-// Exists tells whether the tenant has the project.
+// Exists tells whether the tenant has the project, and it is not closed.
 func (h *Handler) Exists(ctx context.Context, tenant, id uuid.UUID) (bool, error) {
 	s, err := h.Load(ctx, tenant, id)
-	return s.Exists(), err
+	return s.Open(), err
 }
 
 // Find gives the id of the tenant's project with a name.

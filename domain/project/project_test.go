@@ -17,7 +17,9 @@ import (
 func TestGolden(t *testing.T) {
 	golden.Check(t, Types,
 		Created{Name: "vision", Description: "Image models"},
-		Updated{Name: &Moved{"vision", "sight"}, Description: &Moved{"", "Image models"}})
+		Updated{Name: &Moved{"vision", "sight"}, Description: &Moved{"", "Image models"}},
+		Closed{Name: "sight"},
+		Reopened{})
 }
 
 func fold(events ...es.Event) (s State) {

@@ -181,6 +181,8 @@ func onKnown(f es.Decide[State]) es.Decide[State] {
 		switch {
 		case !s.Exists():
 			return nil, access.Missing()
+		case s.Status == RemovedState:
+			return nil, fault.New(fault.State, fault.CodeInvalidState, "This person was removed; nothing can be changed any more.")
 		case s.Status == Erased:
 			return nil, fault.New(fault.State, fault.CodeInvalidState, "This person was erased; nothing can be changed any more.")
 		}

@@ -37,7 +37,7 @@ func (h *Handler) erase(ctx context.Context, cmd es.Command, id uuid.UUID) error
 	if !s.Exists() {
 		return access.Missing()
 	}
-	if s.Status != Erased {
+	if s.Status == Active || s.Status == SuspendedState {
 		if err := h.change(ctx, step(cmd, "suspend", 1), id, suspend); err != nil {
 			return err
 		}

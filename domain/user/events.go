@@ -31,6 +31,7 @@ var Types = []es.TypeDef{
 	es.Type[BusinessScopeSet]("user.business_scope_set.v1"),
 	es.Type[Suspended]("user.suspended.v1"),
 	es.Type[Reinstated]("user.reinstated.v1"),
+	es.Type[Removed]("user.removed.v1"),
 	es.Type[TokenIssued]("user.token_issued.v1"),
 	es.Type[TokenRevoked]("user.token_revoked.v1"),
 	es.Type[PersonalDataErased]("user.personal_data_erased.v1"),
@@ -43,7 +44,7 @@ var Types = []es.TypeDef{
 // have happened to a user: that they came, what they are called, where they
 // stand. Roles and tokens are for themselves, tenant admins and auditors.
 var PublicEvents = []string{
-	"person.described.v1", "user.created.v1", "user.suspended.v1", "user.reinstated.v1", "user.personal_data_erased.v1",
+	"person.described.v1", "user.created.v1", "user.suspended.v1", "user.reinstated.v1", "user.removed.v1", "user.personal_data_erased.v1",
 }
 
 // Created opens a user. Who it is stands in the person's stream.

@@ -27,6 +27,7 @@ func TestGolden(t *testing.T) {
 		BusinessScopeSet{access.TrainingAndInference, access.Inference},
 		Suspended{},
 		Reinstated{},
+		Removed{From: Active},
 		TokenIssued{ID: tokenID, Name: "laptop", Digest: bytes.Repeat([]byte{7}, 32), ExpiresAt: time.Date(2030, 1, 2, 3, 4, 5, 6000, time.UTC)},
 		TokenRevoked{ID: tokenID},
 		PersonalDataErased{Person: anybody},

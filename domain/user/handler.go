@@ -25,6 +25,8 @@ type Handler struct {
 	Runtime  *es.Runtime
 	Projects Projects
 	Keys     PersonKeys
+	// Belongings tells what keeps users from being removed.
+	Belongings Belongings
 	// Random is the source of secrets and nonces: crypto/rand.Reader.
 	Random io.Reader
 }

@@ -18,6 +18,7 @@ type Status string
 const (
 	Active         Status = "ACTIVE"
 	SuspendedState Status = "SUSPENDED"
+	RemovedState   Status = "REMOVED"
 	Erased         Status = "ERASED"
 )
 
@@ -88,6 +89,8 @@ func evolve(s State, env es.Envelope) State {
 		s.Tokens = append(slices.Clip(s.Tokens), Token{ID: ev.ID, Digest: ev.Digest, ExpiresAt: ev.ExpiresAt})
 	case TokenRevoked:
 		s.Tokens = without(s.Tokens, func(t Token) bool { return t.ID == ev.ID })
+	case Removed:
+		s.Status, s.Roles, s.Followed, s.Tokens, s.Permissions = RemovedState, nil, nil, nil, nil
 	case PersonalDataErased:
 		s.Status, s.Roles, s.Followed, s.Tokens, s.Permissions = Erased, nil, nil, nil, nil
 	default:

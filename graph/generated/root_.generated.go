@@ -248,6 +248,12 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	CloseProjectPayload struct {
+		Project    func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	CreateAlgorithmPayload struct {
 		Algorithm        func(childComplexity int) int
 		AlgorithmVersion func(childComplexity int) int
@@ -434,6 +440,7 @@ type ComplexityRoot struct {
 		AddProjectMember        func(childComplexity int, input gqlmodel.AddProjectMemberInput) int
 		CancelOperation         func(childComplexity int, input gqlmodel.CancelOperationInput) int
 		ChangeProjectRole       func(childComplexity int, input gqlmodel.ChangeProjectRoleInput) int
+		CloseProject            func(childComplexity int, input gqlmodel.CloseProjectInput) int
 		CreateAPIToken          func(childComplexity int, input gqlmodel.CreateAPITokenInput) int
 		CreateAlgorithm         func(childComplexity int, input gqlmodel.CreateAlgorithmInput) int
 		CreateAlgorithmVersion  func(childComplexity int, input gqlmodel.CreateAlgorithmVersionInput) int
@@ -452,6 +459,7 @@ type ComplexityRoot struct {
 		PublishAlgorithmVersion func(childComplexity int, input gqlmodel.PublishAlgorithmVersionInput) int
 		ReinstateUser           func(childComplexity int, input gqlmodel.ReinstateUserInput) int
 		RemoveProjectMember     func(childComplexity int, input gqlmodel.RemoveProjectMemberInput) int
+		RemoveUser              func(childComplexity int, input gqlmodel.RemoveUserInput) int
 		RetryOperation          func(childComplexity int, input gqlmodel.RetryOperationInput) int
 		RevokeAPIToken          func(childComplexity int, input gqlmodel.RevokeAPITokenInput) int
 		RevokePermission        func(childComplexity int, input gqlmodel.RevokePermissionInput) int
@@ -459,6 +467,7 @@ type ComplexityRoot struct {
 		SetBusinessScope        func(childComplexity int, input gqlmodel.SetBusinessScopeInput) int
 		SetStorageQuota         func(childComplexity int, input gqlmodel.SetStorageQuotaInput) int
 		SuspendUser             func(childComplexity int, input gqlmodel.SuspendUserInput) int
+		TransferOwnership       func(childComplexity int, input gqlmodel.TransferOwnershipInput) int
 		UnfavoriteAlgorithm     func(childComplexity int, input gqlmodel.UnfavoriteAlgorithmInput) int
 		UpdateAlgorithmVersion  func(childComplexity int, input gqlmodel.UpdateAlgorithmVersionInput) int
 		UpdateProject           func(childComplexity int, input gqlmodel.UpdateProjectInput) int
@@ -533,6 +542,7 @@ type ComplexityRoot struct {
 		ID          func(childComplexity int) int
 		Members     func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Name        func(childComplexity int) int
+		State       func(childComplexity int) int
 		Version     func(childComplexity int) int
 	}
 
@@ -610,6 +620,12 @@ type ComplexityRoot struct {
 
 	RemoveProjectMemberPayload struct {
 		Project    func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	RemoveUserPayload struct {
 		Receipt    func(childComplexity int) int
 		User       func(childComplexity int) int
 		UserErrors func(childComplexity int) int
@@ -727,6 +743,14 @@ type ComplexityRoot struct {
 	TenantEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	TransferOwnershipPayload struct {
+		FromUser   func(childComplexity int) int
+		Moved      func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		ToUser     func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	UnfavoriteAlgorithmPayload struct {
@@ -1593,6 +1617,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ChangeProjectRolePayload.UserErrors(childComplexity), true
 
+	case "CloseProjectPayload.project":
+		if e.ComplexityRoot.CloseProjectPayload.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CloseProjectPayload.Project(childComplexity), true
+	case "CloseProjectPayload.receipt":
+		if e.ComplexityRoot.CloseProjectPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CloseProjectPayload.Receipt(childComplexity), true
+	case "CloseProjectPayload.userErrors":
+		if e.ComplexityRoot.CloseProjectPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CloseProjectPayload.UserErrors(childComplexity), true
+
 	case "CreateAlgorithmPayload.algorithm":
 		if e.ComplexityRoot.CreateAlgorithmPayload.Algorithm == nil {
 			break
@@ -2225,6 +2268,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ChangeProjectRole(childComplexity, args["input"].(gqlmodel.ChangeProjectRoleInput)), true
+	case "Mutation.closeProject":
+		if e.ComplexityRoot.Mutation.CloseProject == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_closeProject_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CloseProject(childComplexity, args["input"].(gqlmodel.CloseProjectInput)), true
 	case "Mutation.createApiToken":
 		if e.ComplexityRoot.Mutation.CreateAPIToken == nil {
 			break
@@ -2423,6 +2477,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RemoveProjectMember(childComplexity, args["input"].(gqlmodel.RemoveProjectMemberInput)), true
+	case "Mutation.removeUser":
+		if e.ComplexityRoot.Mutation.RemoveUser == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeUser_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveUser(childComplexity, args["input"].(gqlmodel.RemoveUserInput)), true
 	case "Mutation.retryOperation":
 		if e.ComplexityRoot.Mutation.RetryOperation == nil {
 			break
@@ -2500,6 +2565,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SuspendUser(childComplexity, args["input"].(gqlmodel.SuspendUserInput)), true
+	case "Mutation.transferOwnership":
+		if e.ComplexityRoot.Mutation.TransferOwnership == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_transferOwnership_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.TransferOwnership(childComplexity, args["input"].(gqlmodel.TransferOwnershipInput)), true
 	case "Mutation.unfavoriteAlgorithm":
 		if e.ComplexityRoot.Mutation.UnfavoriteAlgorithm == nil {
 			break
@@ -2848,6 +2924,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Project.Name(childComplexity), true
+	case "Project.state":
+		if e.ComplexityRoot.Project.State == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Project.State(childComplexity), true
 	case "Project.version":
 		if e.ComplexityRoot.Project.Version == nil {
 			break
@@ -3259,6 +3341,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RemoveProjectMemberPayload.UserErrors(childComplexity), true
+
+	case "RemoveUserPayload.receipt":
+		if e.ComplexityRoot.RemoveUserPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveUserPayload.Receipt(childComplexity), true
+	case "RemoveUserPayload.user":
+		if e.ComplexityRoot.RemoveUserPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveUserPayload.User(childComplexity), true
+	case "RemoveUserPayload.userErrors":
+		if e.ComplexityRoot.RemoveUserPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RemoveUserPayload.UserErrors(childComplexity), true
 
 	case "RetryOperationPayload.operation":
 		if e.ComplexityRoot.RetryOperationPayload.Operation == nil {
@@ -3702,6 +3803,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.TenantEdge.Node(childComplexity), true
 
+	case "TransferOwnershipPayload.fromUser":
+		if e.ComplexityRoot.TransferOwnershipPayload.FromUser == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TransferOwnershipPayload.FromUser(childComplexity), true
+	case "TransferOwnershipPayload.moved":
+		if e.ComplexityRoot.TransferOwnershipPayload.Moved == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TransferOwnershipPayload.Moved(childComplexity), true
+	case "TransferOwnershipPayload.receipt":
+		if e.ComplexityRoot.TransferOwnershipPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TransferOwnershipPayload.Receipt(childComplexity), true
+	case "TransferOwnershipPayload.toUser":
+		if e.ComplexityRoot.TransferOwnershipPayload.ToUser == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TransferOwnershipPayload.ToUser(childComplexity), true
+	case "TransferOwnershipPayload.userErrors":
+		if e.ComplexityRoot.TransferOwnershipPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TransferOwnershipPayload.UserErrors(childComplexity), true
+
 	case "UnfavoriteAlgorithmPayload.algorithm":
 		if e.ComplexityRoot.UnfavoriteAlgorithmPayload.Algorithm == nil {
 			break
@@ -3997,6 +4129,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("AuditOrder", ec.unmarshalInputAuditOrder),
 			graphql.NewInputUnmarshaler("CancelOperationInput", ec.unmarshalInputCancelOperationInput),
 			graphql.NewInputUnmarshaler("ChangeProjectRoleInput", ec.unmarshalInputChangeProjectRoleInput),
+			graphql.NewInputUnmarshaler("CloseProjectInput", ec.unmarshalInputCloseProjectInput),
 			graphql.NewInputUnmarshaler("CreateAlgorithmInput", ec.unmarshalInputCreateAlgorithmInput),
 			graphql.NewInputUnmarshaler("CreateAlgorithmVersionInput", ec.unmarshalInputCreateAlgorithmVersionInput),
 			graphql.NewInputUnmarshaler("CreateApiTokenInput", ec.unmarshalInputCreateApiTokenInput),
@@ -4020,6 +4153,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("PublishAlgorithmVersionInput", ec.unmarshalInputPublishAlgorithmVersionInput),
 			graphql.NewInputUnmarshaler("ReinstateUserInput", ec.unmarshalInputReinstateUserInput),
 			graphql.NewInputUnmarshaler("RemoveProjectMemberInput", ec.unmarshalInputRemoveProjectMemberInput),
+			graphql.NewInputUnmarshaler("RemoveUserInput", ec.unmarshalInputRemoveUserInput),
 			graphql.NewInputUnmarshaler("RetryOperationInput", ec.unmarshalInputRetryOperationInput),
 			graphql.NewInputUnmarshaler("RevokeApiTokenInput", ec.unmarshalInputRevokeApiTokenInput),
 			graphql.NewInputUnmarshaler("RevokePermissionInput", ec.unmarshalInputRevokePermissionInput),
@@ -4029,6 +4163,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("StorageSpaceFilter", ec.unmarshalInputStorageSpaceFilter),
 			graphql.NewInputUnmarshaler("SuspendUserInput", ec.unmarshalInputSuspendUserInput),
 			graphql.NewInputUnmarshaler("TenantAdminInput", ec.unmarshalInputTenantAdminInput),
+			graphql.NewInputUnmarshaler("TransferOwnershipInput", ec.unmarshalInputTransferOwnershipInput),
 			graphql.NewInputUnmarshaler("UnfavoriteAlgorithmInput", ec.unmarshalInputUnfavoriteAlgorithmInput),
 			graphql.NewInputUnmarshaler("UpdateAlgorithmVersionInput", ec.unmarshalInputUpdateAlgorithmVersionInput),
 			graphql.NewInputUnmarshaler("UpdateProjectInput", ec.unmarshalInputUpdateProjectInput),
@@ -5611,6 +5746,14 @@ type Tenant implements Node {
   ): HistoryConnection!
 }
 
+"Where a project stands."
+enum ProjectState {
+  "Things are made in it."
+  ACTIVE
+  "It was closed when nothing lived in it any more."
+  CLOSED
+}
+
 "What isolates people and data inside a tenant."
 type Project implements Node {
   "Opaque id."
@@ -5619,6 +5762,8 @@ type Project implements Node {
   name: String!
   "What it is about."
   description: String!
+  "Where it stands."
+  state: ProjectState!
   "Counts the changes; give it as expectedVersion."
   version: Int!
   "When it was created."
@@ -5717,6 +5862,8 @@ enum UserState {
   ACTIVE
   "May do nothing until reinstated."
   SUSPENDED
+  "Out of the tenant for good; what they did keeps their name until it is erased."
+  REMOVED
   "Their personal data is erased."
   ERASED
 }
@@ -6341,7 +6488,81 @@ type ErasePersonalDataPayload {
   receipt: Receipt!
 }
 
+"Whose things become whose."
+input TransferOwnershipInput {
+  "Who owns them now."
+  fromUserId: ID!
+  "Who shall own them."
+  toUserId: ID!
+  "Why; it is kept in the history."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to transferOwnership."
+type TransferOwnershipPayload {
+  "Who owned them."
+  fromUser: User
+  "Who owns them now."
+  toUser: User
+  "How many things there were."
+  moved: Int
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"A person who leaves for good."
+input RemoveUserInput {
+  "The person."
+  userId: ID!
+  "Why; it is kept in the history."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to removeUser."
+type RemoveUserPayload {
+  "The person."
+  user: User
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"A project that ends."
+input CloseProjectInput {
+  "The project."
+  id: ID!
+  "Refuse when the project is not at this version any more."
+  expectedVersion: Int
+  "Why; it is kept in the history."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to closeProject."
+type CloseProjectPayload {
+  "The project."
+  project: Project
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
 extend type Mutation {
+  "Gives all that a person owns to somebody else; for tenant admins. Files stay where they are, what runs stays with who started it."
+  transferOwnership("From whom to whom." input: TransferOwnershipInput!): TransferOwnershipPayload!
+  "Takes a person out of the tenant, with their roles and tokens; for tenant admins. While they own anything or have anything running, IN_USE names it."
+  removeUser("Whom." input: RemoveUserInput!): RemoveUserPayload!
+  "Closes a project; for tenant admins. While anything lives in it, IN_USE names it."
+  closeProject("Which." input: CloseProjectInput!): CloseProjectPayload!
   "Makes a tenant with its first admin; for operators."
   createTenant("What it shall be." input: CreateTenantInput!): CreateTenantPayload!
   "Changes a tenant; for operators."
@@ -7129,6 +7350,18 @@ func (ec *executionContext) childFields_ChangeProjectRolePayload(ctx context.Con
 	return nil, fmt.Errorf("no field named %q was found under type ChangeProjectRolePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_CloseProjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "project":
+		return ec.fieldContext_CloseProjectPayload_project(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CloseProjectPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_CloseProjectPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CloseProjectPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateAlgorithmPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "algorithm":
@@ -7621,6 +7854,8 @@ func (ec *executionContext) childFields_Project(ctx context.Context, field graph
 		return ec.fieldContext_Project_name(ctx, field)
 	case "description":
 		return ec.fieldContext_Project_description(ctx, field)
+	case "state":
+		return ec.fieldContext_Project_state(ctx, field)
 	case "version":
 		return ec.fieldContext_Project_version(ctx, field)
 	case "createdAt":
@@ -7741,6 +7976,18 @@ func (ec *executionContext) childFields_RemoveProjectMemberPayload(ctx context.C
 		return ec.fieldContext_RemoveProjectMemberPayload_receipt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RemoveProjectMemberPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RemoveUserPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_RemoveUserPayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RemoveUserPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_RemoveUserPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RemoveUserPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_RetryOperationPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7957,6 +8204,22 @@ func (ec *executionContext) childFields_TenantEdge(ctx context.Context, field gr
 		return ec.fieldContext_TenantEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type TenantEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_TransferOwnershipPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "fromUser":
+		return ec.fieldContext_TransferOwnershipPayload_fromUser(ctx, field)
+	case "toUser":
+		return ec.fieldContext_TransferOwnershipPayload_toUser(ctx, field)
+	case "moved":
+		return ec.fieldContext_TransferOwnershipPayload_moved(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_TransferOwnershipPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_TransferOwnershipPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TransferOwnershipPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_UnfavoriteAlgorithmPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -540,6 +540,28 @@ type ChangeProjectRolePayload struct {
 	Receipt *Receipt `json:"receipt"`
 }
 
+// A project that ends.
+type CloseProjectInput struct {
+	// The project.
+	ID string `json:"id"`
+	// Refuse when the project is not at this version any more.
+	ExpectedVersion graphql.Omittable[*int32] `json:"expectedVersion"`
+	// Why; it is kept in the history.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to closeProject.
+type CloseProjectPayload struct {
+	// The project.
+	Project *Project `json:"project"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // A new algorithm with its first version.
 type CreateAlgorithmInput struct {
 	// The project that it belongs to.
@@ -1230,6 +1252,8 @@ type Project struct {
 	Name string `json:"name"`
 	// What it is about.
 	Description string `json:"description"`
+	// Where it stands.
+	State ProjectState `json:"state"`
 	// Counts the changes; give it as expectedVersion.
 	Version int32 `json:"version"`
 	// When it was created.
@@ -1370,6 +1394,26 @@ type RemoveProjectMemberInput struct {
 type RemoveProjectMemberPayload struct {
 	// The project.
 	Project *Project `json:"project"`
+	// The person.
+	User *User `json:"user"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
+// A person who leaves for good.
+type RemoveUserInput struct {
+	// The person.
+	UserID string `json:"userId"`
+	// Why; it is kept in the history.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to removeUser.
+type RemoveUserPayload struct {
 	// The person.
 	User *User `json:"user"`
 	// What must be mended; nothing was done then.
@@ -1682,6 +1726,32 @@ type TenantEdge struct {
 	Cursor string `json:"cursor"`
 	// The row.
 	Node *Tenant `json:"node"`
+}
+
+// Whose things become whose.
+type TransferOwnershipInput struct {
+	// Who owns them now.
+	FromUserID string `json:"fromUserId"`
+	// Who shall own them.
+	ToUserID string `json:"toUserId"`
+	// Why; it is kept in the history.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to transferOwnership.
+type TransferOwnershipPayload struct {
+	// Who owned them.
+	FromUser *User `json:"fromUser"`
+	// Who owns them now.
+	ToUser *User `json:"toUser"`
+	// How many things there were.
+	Moved *int32 `json:"moved"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
 }
 
 // A favourite no more.
@@ -3030,6 +3100,64 @@ func (e Permission) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// Where a project stands.
+type ProjectState string
+
+const (
+	// Things are made in it.
+	ProjectStateActive ProjectState = "ACTIVE"
+	// It was closed when nothing lived in it any more.
+	ProjectStateClosed ProjectState = "CLOSED"
+)
+
+var AllProjectState = []ProjectState{
+	ProjectStateActive,
+	ProjectStateClosed,
+}
+
+func (e ProjectState) IsValid() bool {
+	switch e {
+	case ProjectStateActive, ProjectStateClosed:
+		return true
+	}
+	return false
+}
+
+func (e ProjectState) String() string {
+	return string(e)
+}
+
+func (e *ProjectState) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ProjectState(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ProjectState", str)
+	}
+	return nil
+}
+
+func (e ProjectState) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ProjectState) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ProjectState) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
 // A named set of rights.
 type Role string
 
@@ -3227,6 +3355,8 @@ const (
 	UserStateActive UserState = "ACTIVE"
 	// May do nothing until reinstated.
 	UserStateSuspended UserState = "SUSPENDED"
+	// Out of the tenant for good; what they did keeps their name until it is erased.
+	UserStateRemoved UserState = "REMOVED"
 	// Their personal data is erased.
 	UserStateErased UserState = "ERASED"
 )
@@ -3234,12 +3364,13 @@ const (
 var AllUserState = []UserState{
 	UserStateActive,
 	UserStateSuspended,
+	UserStateRemoved,
 	UserStateErased,
 }
 
 func (e UserState) IsValid() bool {
 	switch e {
-	case UserStateActive, UserStateSuspended, UserStateErased:
+	case UserStateActive, UserStateSuspended, UserStateRemoved, UserStateErased:
 		return true
 	}
 	return false

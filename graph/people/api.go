@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"tallyard/domain/es"
+	"tallyard/domain/flows/ownership"
 	"tallyard/domain/project"
 	"tallyard/domain/tenant"
 	"tallyard/domain/user"
@@ -28,8 +29,10 @@ type API struct {
 	Tenants  *tenant.Handler
 	// Onboarding makes tenants with their first admins.
 	Onboarding Onboarding
-	Queries    proj.Queries
-	Commands   *command.Gateway
-	Sealer     *relay.Sealer
-	History    *history.Reader
+	// Ownership moves what people own.
+	Ownership *ownership.Flow
+	Queries   proj.Queries
+	Commands  *command.Gateway
+	Sealer    *relay.Sealer
+	History   *history.Reader
 }

@@ -24,9 +24,16 @@ func ShowTenant(t proj.Tenant) *gqlmodel.Tenant {
 // ShowProject is a project of the read model.
 func ShowProject(p proj.Project) *gqlmodel.Project {
 	return &gqlmodel.Project{
-		ID: relay.Of(relay.Project, p.ID), Name: p.Name, Description: p.Description, CreatedAt: p.Created, ProjectID: p.ID,
+		ID: relay.Of(relay.Project, p.ID), Name: p.Name, Description: p.Description, CreatedAt: p.Created, ProjectID: p.ID, State: projectState(p.Closed != nil),
 		Version: int32(p.Version), //nolint:gosec // far below 2^31
 	}
+}
+
+func projectState(closed bool) gqlmodel.ProjectState {
+	if closed {
+		return gqlmodel.ProjectStateClosed
+	}
+	return gqlmodel.ProjectStateActive
 }
 
 // ShowUser is a person of the read model. The e-mail address is cut by [API.Email].

@@ -105,7 +105,7 @@ func (a *API) projectAt(ctx context.Context, tenant, id uuid.UUID, at es.Positio
 		return nil, err
 	}
 	p := ShowProject(proj.Project{ID: id, Name: s.Name, Description: s.Description, Version: s.Version, Created: created})
-	p.At = at
+	p.At, p.State = at, projectState(s.Closed)
 	return p, nil
 }
 

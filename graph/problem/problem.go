@@ -12,12 +12,14 @@ import (
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
 	"tallyard/graph/gqlmodel"
+	"tallyard/graph/relay"
 	"tallyard/projections/runner"
 )
 
@@ -50,7 +52,11 @@ func UserErrors(err error) ([]*gqlmodel.UserError, error) {
 // UserError is one fault as a user error.
 func UserError(f *fault.Fault) *gqlmodel.UserError {
 	e := &gqlmodel.UserError{Code: gqlmodel.ErrorCode(f.Code), Message: f.Message, Field: f.Field, Details: []*gqlmodel.ErrorDetail{}}
+	kind, thing := f.Details["kind"], f.Details["id"]
 	for name, value := range f.Details {
+		if name == "id" && kind != "" {
+			value = opaque(kind, thing)
+		}
 		e.Details = append(e.Details, &gqlmodel.ErrorDetail{Name: name, Value: value})
 	}
 	sort.Slice(e.Details, func(i, j int) bool { return e.Details[i].Name < e.Details[j].Name })
@@ -64,6 +70,18 @@ const masked = "Something went wrong on our side. Give the request id to whoever
 // carried out all the same: its key tells.
 var awayFault = fault.New(fault.Unavailable, fault.CodeUnavailable,
 	"A part of the platform can't be reached; try again in a moment, a command with the same idempotency key.")
+
+// opaque is the id of a thing that a fault is about, as the API has it.
+func opaque(kind, id string) string {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return id
+	}
+	if shown := relay.OfRef(es.Ref{Kind: kind, ID: parsed}); shown != nil {
+		return *shown
+	}
+	return id
+}
 
 // fullFault is what clients see while the event store has no room.
 var fullFault = fault.New(fault.Unavailable, fault.CodeUnavailable,

@@ -17,7 +17,7 @@ var indexes string
 // Projection makes the tables.
 var Projection = runner.Projection{
 	Name:       "access",
-	Version:    2,
+	Version:    3,
 	Schema:     schema,
 	Indexes:    indexes,
 	Categories: []string{user.Category},
@@ -25,6 +25,7 @@ var Projection = runner.Projection{
 		"user.created.v1":              onEnabled,
 		"user.reinstated.v1":           onEnabled,
 		"user.suspended.v1":            onDisabled,
+		"user.removed.v1":              onErased,
 		"user.personal_data_erased.v1": onErased,
 		"user.role_granted.v1":         onGranted,
 		"user.role_revoked.v1":         onRevoked,

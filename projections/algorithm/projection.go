@@ -22,13 +22,14 @@ var indexes string
 // Projection makes the tables.
 var Projection = runner.Projection{
 	Name:       "algorithm",
-	Version:    2,
+	Version:    3,
 	Schema:     schema,
 	Indexes:    indexes,
 	Categories: []string{algorithm.Category, algorithm.FavoritesCategory},
 	On: map[string]runner.Handler{
 		"algorithm.created.v1":               onCreated,
 		"algorithm.deleted.v1":               onDeleted,
+		"algorithm.ownership_transferred.v1": onTransferred,
 		"algorithm.version_added.v1":         onAdded,
 		"algorithm.version_edited.v1":        onEdited,
 		"algorithm.version_prepared.v1":      onStatus,
@@ -61,6 +62,22 @@ func onCreated(w *runner.Writer, e es.Envelope) error {
 func onDeleted(w *runner.Writer, e es.Envelope) error {
 	w.Exec(`DELETE FROM {g}.algorithms WHERE id = $1`, e.Root().ID)
 	w.Exec(`DELETE FROM {g}.algorithm_favorites WHERE algorithm = $1`, e.Root().ID)
+	return nil
+}
+
+// onTransferred gives everything of an algorithm another owner. How far its
+// versions reached until now is kept with the old one.
+func onTransferred(w *runner.Writer, e es.Envelope) error {
+	to := e.Event.(algorithm.OwnershipTransferred).To
+	w.Exec(`UPDATE {g}.algorithms SET owner = $2 WHERE id = $1`, e.Root().ID, to)
+	w.Exec(`UPDATE {g}.algorithm_versions SET owner = $2 WHERE algorithm = $1`, e.Root().ID, to)
+	w.Exec(`UPDATE {g}.algorithm_reaches SET valid_to = $2, to_position = $3 WHERE algorithm = $1 AND to_position IS NULL`,
+		e.Root().ID, e.Meta.Time, position(e))
+	w.Exec(`INSERT INTO {g}.algorithm_reaches (algorithm, version, tenant, project, owner, reach, valid_from, from_position)
+		SELECT r.algorithm, r.version, r.tenant, r.project, $2, r.reach, $3, $4
+		FROM {g}.algorithm_reaches r WHERE r.algorithm = $1 AND r.to_position = $4`,
+		e.Root().ID, to, e.Meta.Time, position(e))
+	touch(w, e)
 	return nil
 }
 

@@ -223,6 +223,24 @@ func (q Queries) count(ctx context.Context, from string, args []any) (int, error
 	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
 }
 
+// OwnedBy gives all that a user owns, in the order of the ids.
+func (q Queries) OwnedBy(ctx context.Context, tenant, owner uuid.UUID) ([]algorithm.State, error) {
+	rows, err := q.Reader.Query(ctx, "SELECT "+algorithmColumns+" FROM {g}.algorithms t WHERE t.tenant = $1 AND t.owner = $2 ORDER BY t.id", tenant, owner)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scanAlgorithm)
+}
+
+// InProject gives all that lives in a project, in the order of the ids.
+func (q Queries) InProject(ctx context.Context, tenant, project uuid.UUID) ([]algorithm.State, error) {
+	rows, err := q.Reader.Query(ctx, "SELECT "+algorithmColumns+" FROM {g}.algorithms t WHERE t.tenant = $1 AND t.project = $2 ORDER BY t.id", tenant, project)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scanAlgorithm)
+}
+
 // FavoritesOf tells which of the algorithms the viewer likes.
 func (q Queries) FavoritesOf(ctx context.Context, viewer projaccess.Filter, ids []uuid.UUID) (map[uuid.UUID]bool, error) {
 	rows, err := q.Reader.Query(ctx, `SELECT algorithm FROM {g}.algorithm_favorites WHERE user_id = $1 AND algorithm = ANY($2)`, viewer.User, ids)

@@ -34,9 +34,11 @@ func TestTouched(t *testing.T) {
 			}
 			r := domain.VersionRef{Algorithm: s.ID, Version: s.Versions[random.IntN(len(s.Versions))].ID}
 			var err error
-			switch random.IntN(4) {
+			switch random.IntN(5) {
 			case 0:
 				_, err = w.CreateVersion(ctx, by(owner), s.ID, version(fmt.Sprint(random.IntN(9)), "more"))
+			case 4: // what follows is refused, unless it is by the new owner
+				_, err = w.Transfer(ctx, by(owner), s.ID, s.Owner, map[uuid.UUID]uuid.UUID{alice: bob, bob: alice}[s.Owner])
 			case 1:
 				_, err = w.DeleteVersion(ctx, by(owner), r, nil)
 			default:

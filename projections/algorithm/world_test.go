@@ -60,6 +60,11 @@ func (homes) Script(_ context.Context, _, _ uuid.UUID, directory, script string)
 
 func (homes) Free(context.Context, uuid.UUID, uuid.UUID, string) (uuid.UUID, error) { return home, nil }
 
+// openProjects says of every project that it is there.
+type openProjects struct{}
+
+func (openProjects) Exists(context.Context, uuid.UUID, uuid.UUID) (bool, error) { return true, nil }
+
 type noModels struct{}
 
 func (noModels) Model(context.Context, domainaccess.Grants, uuid.UUID) (bool, error) {
@@ -114,7 +119,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal("the read model did not become ready")
 	}
 	return &world{
-		Handler: &domain.Handler{Runtime: rt, Access: grants{}, Directories: homes{}, Models: noModels{}}, t: t,
+		Handler: &domain.Handler{Runtime: rt, Access: grants{}, Projects: openProjects{}, Directories: homes{}, Models: noModels{}}, t: t,
 		queries: algorithm.Queries{Reader: reader},
 	}
 }

@@ -126,6 +126,15 @@ func (q Queries) Pending(ctx context.Context) ([]Ref, error) {
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Ref])
 }
 
+// Unfinished gives a user's operations that wait or run, oldest first.
+func (q Queries) Unfinished(ctx context.Context, tenant, owner uuid.UUID) ([]operation.State, error) {
+	rows, err := q.Reader.Query(ctx, "SELECT "+columns+" FROM {g}.operations t WHERE t.tenant = $1 AND t.owner = $2 AND t.status IN ('QUEUED', 'RUNNING') ORDER BY t.line", tenant, owner)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scan)
+}
+
 func where(viewer access.Filter, f Filter) (string, []any) {
 	cond, args := viewer.Owned("t", nil)
 	conds := []string{cond}

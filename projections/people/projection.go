@@ -28,7 +28,7 @@ const keyTimeout = 10 * time.Second
 func Projection(keys user.PersonKeys) runner.Projection {
 	return runner.Projection{
 		Name:       "people",
-		Version:    2,
+		Version:    3,
 		Schema:     schema,
 		Indexes:    indexes,
 		Categories: []string{tenant.Category, project.Category, user.Category, user.PersonCategory},
@@ -37,10 +37,13 @@ func Projection(keys user.PersonKeys) runner.Projection {
 			"tenant.renamed.v1":            onTenantRenamed,
 			"project.created.v1":           onProjectCreated,
 			"project.updated.v1":           onProjectUpdated,
+			"project.closed.v1":            onProjectClosed,
+			"project.reopened.v1":          onProjectReopened,
 			"person.described.v1":          onDescribed(keys),
 			"user.created.v1":              onState(user.Active),
 			"user.suspended.v1":            onState(user.SuspendedState),
 			"user.reinstated.v1":           onState(user.Active),
+			"user.removed.v1":              onState(user.RemovedState),
 			"user.personal_data_erased.v1": onErased,
 		},
 	}
@@ -74,6 +77,16 @@ func onProjectUpdated(w *runner.Writer, e es.Envelope) error {
 	if ev.Description != nil {
 		w.Exec(`UPDATE {g}.projects SET description = $2 WHERE id = $1`, e.Root().ID, ev.Description.To)
 	}
+	return nil
+}
+
+func onProjectClosed(w *runner.Writer, e es.Envelope) error {
+	w.Exec(`UPDATE {g}.projects SET version = version + 1, closed_at = $2 WHERE id = $1`, e.Root().ID, e.Meta.Time)
+	return nil
+}
+
+func onProjectReopened(w *runner.Writer, e es.Envelope) error {
+	w.Exec(`UPDATE {g}.projects SET version = version + 1, closed_at = NULL WHERE id = $1`, e.Root().ID)
 	return nil
 }
 

@@ -34,6 +34,7 @@ type Project struct {
 	Description string
 	Version     int
 	Created     time.Time
+	Closed      *time.Time // nil: it is open
 }
 
 // User is a row of the users. All people of a tenant see each other's names;
@@ -73,7 +74,7 @@ type UserFilter struct {
 
 const (
 	tenantColumns  = "t.id, t.name, t.version, t.created_at"
-	projectColumns = "p.id, p.tenant, p.name, p.description, p.version, p.created_at"
+	projectColumns = "p.id, p.tenant, p.name, p.description, p.version, p.created_at, p.closed_at"
 	userColumns    = "u.id, u.tenant, u.login_name, u.display_name, u.email, u.state, u.erased, u.created_at"
 )
 

@@ -11,6 +11,7 @@ CREATE TABLE projects (
     name        text        NOT NULL,
     description text        NOT NULL,
     version     int         NOT NULL,
+    closed_at   timestamptz, -- null: it is open
     created_at  timestamptz NOT NULL
 );
 

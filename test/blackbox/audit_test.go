@@ -26,6 +26,28 @@ type audited struct {
 }
 
 var deeds = map[string]deed{
+	"transferOwnership": {
+		func(w *audited) vars {
+			name := unique("aud")
+			w.peer.do("createAlgorithm", w.command(name))
+			return vars{"fromUserId": w.peerID, "toUserId": w.bossID, "reason": "test"}
+		},
+		func(w *audited) vars { return vars{"fromUserId": w.peerID, "toUserId": w.peerID, "reason": "test"} }, "algorithm",
+	},
+	"removeUser": {
+		func(w *audited) vars {
+			_, id := w.person("removed", "MEMBER")
+			return vars{"userId": id, "reason": "test"}
+		},
+		func(w *audited) vars { return vars{"userId": w.bossID, "reason": "test"} }, "user",
+	},
+	"closeProject": {
+		func(w *audited) vars {
+			return vars{"id": w.boss.do("createProject", vars{"name": unique("aud")}).str("project.id"), "reason": "test"}
+		},
+		func(w *audited) vars { return vars{"id": w.project, "reason": "test"} }, "project",
+	},
+
 	"createTenant": {
 		func(*audited) vars {
 			return vars{"name": unique("aud"), "admin": vars{"loginName": "b", "displayName": "B"}}

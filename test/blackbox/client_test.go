@@ -168,6 +168,10 @@ func (c client) ask(document string, v vars) value {
 
 // selections are what mutations answer with beside errors and receipt.
 var selections = map[string]string{
+	"transferOwnership": "moved fromUser { id } toUser { id }",
+	"removeUser":        "user { id state loginName roles { role } }",
+	"closeProject":      "project { id state version }",
+
 	"createTenant":        "tenant { id name version }",
 	"updateTenant":        "tenant { id name version }",
 	"updateProject":       "project { id name description version }",

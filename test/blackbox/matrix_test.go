@@ -148,6 +148,13 @@ func many(field, filter string, f vars, seen string) (string, vars, string) {
 
 // acts are the mutations, each on something of its own.
 var acts = map[string]func(s *stage) vars{
+	"transferOwnership": func(s *stage) vars {
+		return vars{"fromUserId": s.victim(), "toUserId": s.ownerID, "reason": "test"}
+	},
+	"removeUser": func(s *stage) vars { return vars{"userId": s.victim(), "reason": "test"} },
+	// Something lives in it, so who may do this is told what.
+	"closeProject": func(s *stage) vars { return vars{"id": s.project, "reason": "test"} },
+
 	"createTenant": func(*stage) vars {
 		return vars{"name": unique("matrix"), "admin": vars{"loginName": "boss", "displayName": "Boss"}}
 	},
@@ -251,7 +258,7 @@ func (s *stage) act(c client, mutation string) string {
 		return r.code()
 	}
 	p := r.at(mutation)
-	if codes := append(p.strs("userErrors", "code"), p.strs("results.0.userErrors", "code")...); len(codes) > 0 {
+	if codes := slices.Compact(append(p.strs("userErrors", "code"), p.strs("results.0.userErrors", "code")...)); len(codes) > 0 {
 		return strings.Join(codes, " ")
 	}
 	return "yes"

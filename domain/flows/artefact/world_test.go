@@ -44,6 +44,11 @@ func (everybody) Grants(_ context.Context, tenant, user uuid.UUID) (access.Grant
 	return access.Grants{Tenant: tenant, User: user, Active: true, Projects: map[uuid.UUID]access.Role{vision: access.Member}}, nil
 }
 
+// openProjects says of every project that it is there.
+type openProjects struct{}
+
+func (openProjects) Exists(context.Context, uuid.UUID, uuid.UUID) (bool, error) { return true, nil }
+
 type noModels struct{}
 
 func (noModels) Model(context.Context, access.Grants, uuid.UUID) (bool, error) { return false, nil }
@@ -149,7 +154,7 @@ func (w *world) newProgram(log es.Log) *program {
 	p := &program{rt: &es.Runtime{
 		Log: log, Registry: registry, Clock: es.SystemClock{}, IDs: es.RandomIDs{}, NameKey: []byte("k"), Logger: slog.New(slog.DiscardHandler),
 	}}
-	p.algorithms = &algorithm.Handler{Runtime: p.rt, Access: everybody{}, Directories: homes{}, Models: noModels{}}
+	p.algorithms = &algorithm.Handler{Runtime: p.rt, Access: everybody{}, Projects: openProjects{}, Directories: homes{}, Models: noModels{}}
 	p.operations = &operation.Handler{Runtime: p.rt, Access: everybody{}}
 	p.flow = &artefact.Flow{Runtime: p.rt, Algorithms: p.algorithms, Operations: p.operations}
 	p.operations.Subjects = p.flow

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"tallyard/domain/algorithm"
+	"tallyard/domain/es"
+	"tallyard/domain/fault"
+	"tallyard/domain/operation"
+	"tallyard/domain/project"
+	"tallyard/domain/user"
+	projalgorithm "tallyard/projections/algorithm"
+	projoperation "tallyard/projections/operation"
+	"tallyard/projections/runner"
+)
+
+// belongings tells what users and projects have, of every feature. There is no
+// stream of all that somebody owns, so the read models are asked, once they have
+// all that the log has.
+type belongings struct {
+	log        es.Log
+	reader     *runner.Reader
+	algorithms projalgorithm.Queries
+	operations projoperation.Queries
+}
+
+func newBelongings(log es.Log, reader *runner.Reader) belongings {
+	return belongings{log, reader, projalgorithm.Queries{Reader: reader}, projoperation.Queries{Reader: reader}}
+}
+
+// Of implements user.Belongings.
+func (b belongings) Of(ctx context.Context, tenant, owner uuid.UUID) ([]user.Belonging, error) {
+	if err := b.current(ctx); err != nil {
+		return nil, err
+	}
+	algorithms, err := b.algorithms.OwnedBy(ctx, tenant, owner)
+	if err != nil {
+		return nil, err
+	}
+	operations, err := b.operations.Unfinished(ctx, tenant, owner)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]user.Belonging, 0, len(algorithms)+len(operations))
+	for _, s := range algorithms {
+		list = append(list, user.Belonging{Ref: es.Ref{Kind: algorithm.Category, ID: s.ID}, Project: s.Project, Name: s.Name})
+	}
+	for _, s := range operations {
+		list = append(list, user.Belonging{Ref: es.Ref{Kind: operation.Category, ID: s.ID}, Project: s.Project, Name: string(s.Kind), Running: true})
+	}
+	return list, nil
+}
+
+// In implements project.Contents.
+func (b belongings) In(ctx context.Context, tenant, id uuid.UUID) ([]project.Content, error) {
+	if err := b.current(ctx); err != nil {
+		return nil, err
+	}
+	algorithms, err := b.algorithms.InProject(ctx, tenant, id)
+	list := make([]project.Content, len(algorithms))
+	for i, s := range algorithms {
+		list[i] = project.Content{Ref: es.Ref{Kind: algorithm.Category, ID: s.ID}, Name: s.Name}
+	}
+	return list, err
+}
+
+// current waits until the read models have all that the log has now.
+func (b belongings) current(ctx context.Context) error {
+	for rec, err := range b.log.ReadAll(ctx, es.StartPosition, es.Backward, 1) {
+		if err != nil {
+			return err
+		}
+		err = b.reader.WaitFor(ctx, rec.Position, projalgorithm.Projection.Name, projoperation.Projection.Name)
+		if errors.Is(err, runner.ErrStale) {
+			return fault.New(fault.Unavailable, fault.CodeUnavailable, "What there is is not known completely at this moment; try again.")
+		}
+		return err
+	}
+	return nil
+}
