@@ -12,7 +12,9 @@ import (
 	"tallyard/graph/algorithm"
 	"tallyard/graph/audit"
 	"tallyard/graph/authn"
+	"tallyard/graph/dataset"
 	"tallyard/graph/gqlmodel"
+	"tallyard/graph/image"
 	"tallyard/graph/loader"
 	"tallyard/graph/operation"
 	"tallyard/graph/people"
@@ -33,6 +35,8 @@ type Finder struct {
 	People     *people.API
 	Setting    *setting.API
 	Storage    *storage.API
+	DataSets   *dataset.API
+	Images     *image.API
 }
 
 // Node is the query node.
@@ -130,6 +134,7 @@ func (f *Finder) fresh(ctx context.Context) context.Context {
 	return loader.Queries{
 		Algorithms: f.Algorithms.Queries, Operations: f.Operations.Queries, People: f.People.Queries,
 		Audit: f.Audit.Queries, Storage: f.Storage.Queries, Progress: f.Operations.Progress, Usage: f.Storage.Usage,
+		DataSets: f.DataSets.Queries, Images: f.Images.Queries,
 	}.With(ctx)
 }
 
@@ -153,6 +158,10 @@ func (f *Finder) byID(ctx context.Context, id relay.ID) (gqlmodel.Node, error) {
 		return found(f.Storage.ByID(ctx, id.UUID))
 	case relay.Settings:
 		return found(f.Setting.ByID(ctx, id.UUID))
+	case relay.DataSet:
+		return found(f.DataSets.ByID(ctx, id.UUID))
+	case relay.Image:
+		return found(f.Images.ByID(ctx, id.UUID))
 	case relay.AuditEntry:
 		return found(f.Audit.ByID(ctx, id.UUID))
 	}

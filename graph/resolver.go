@@ -6,6 +6,8 @@ package graph
 import (
 	"tallyard/graph/algorithm"
 	"tallyard/graph/audit"
+	"tallyard/graph/dataset"
+	"tallyard/graph/image"
 	"tallyard/graph/operation"
 	"tallyard/graph/people"
 	"tallyard/graph/setting"
@@ -20,5 +22,7 @@ type Resolver struct {
 	People     *people.API
 	Setting    *setting.API
 	Storage    *storage.API
+	DataSets   *dataset.API
+	Images     *image.API
 	Find       *Finder
 }

@@ -9,8 +9,10 @@ import (
 
 	"tallyard/domain/access"
 	"tallyard/domain/algorithm"
+	"tallyard/domain/dataset"
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
+	"tallyard/domain/image"
 	"tallyard/domain/storage"
 	"tallyard/graph/loader"
 	graphstorage "tallyard/graph/storage"
@@ -113,6 +115,59 @@ func or(err error, clearer *fault.Fault) error {
 		return clearer
 	}
 	return err
+}
+
+// Look implements dataset.Directories.
+func (d directories) Look(ctx context.Context, tenant, user, space uuid.UUID, directory string) (dataset.Content, error) {
+	dir, bad := storage.ParsePath(directory)
+	if bad != nil {
+		return dataset.Content{}, bad.At("directory")
+	}
+	if space == uuid.Nil {
+		home, found, err := d.spaces.FindHome(ctx, tenant, user)
+		if err != nil {
+			return dataset.Content{}, err
+		}
+		if !found {
+			return dataset.Content{}, missingDirectory()
+		}
+		space = home
+	} else if _, err := d.spaces.Readable(ctx, tenant, user, space); err != nil {
+		return dataset.Content{}, atField(err, "spaceId")
+	}
+	if err := d.expect(ctx, tenant, space, dir, files.KindDirectory); err != nil {
+		return dataset.Content{}, or(err, missingDirectory())
+	}
+	n, bytes, err := d.disk.Tally(ctx, tenant, space, dir)
+	return dataset.Content{Space: space, Directory: dir.String(), Files: n, Bytes: bytes}, atField(err, "directory")
+}
+
+// atField names the field of a fault.
+func atField(err error, field string) error {
+	faults, ok := fault.All(err)
+	if !ok {
+		return err
+	}
+	return faults[0].At(field)
+}
+
+func missingDirectory() *fault.Fault {
+	return fault.New(fault.Invalid, fault.CodeInvalidPath,
+		"The space has no such directory; upload the files first, or name one that it has.").At("directory")
+}
+
+// workloads tells what uses data sets. Nothing runs yet, so nothing does.
+type workloads struct{}
+
+// Using implements dataset.Users.
+func (workloads) Using(context.Context, uuid.UUID, uuid.UUID) ([]dataset.Use, error) { return nil, nil }
+
+// imageUsers tells what uses images, likewise.
+type imageUsers struct{}
+
+// Using implements image.Users.
+func (imageUsers) Using(context.Context, uuid.UUID, image.State) ([]image.Use, error) {
+	return nil, nil
 }
 
 // models tells whether there is a model, by its stream.

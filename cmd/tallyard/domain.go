@@ -11,11 +11,14 @@ import (
 	"tallyard/cmd/internal/filework"
 	"tallyard/domain/access"
 	"tallyard/domain/algorithm"
+	"tallyard/domain/dataset"
 	"tallyard/domain/es"
 	"tallyard/domain/flows/artefact"
+	"tallyard/domain/flows/datasets"
 	"tallyard/domain/flows/onboarding"
 	"tallyard/domain/flows/ownership"
 	"tallyard/domain/flows/spaces"
+	"tallyard/domain/image"
 	"tallyard/domain/operation"
 	"tallyard/domain/project"
 	"tallyard/domain/setting"
@@ -28,6 +31,8 @@ import (
 	projaccess "tallyard/projections/access"
 	projalgorithm "tallyard/projections/algorithm"
 	projaudit "tallyard/projections/audit"
+	projdataset "tallyard/projections/dataset"
+	projimage "tallyard/projections/image"
 	projoperation "tallyard/projections/operation"
 	projpeople "tallyard/projections/people"
 	"tallyard/projections/runner"
@@ -44,6 +49,8 @@ func registry() (*es.Registry, error) {
 		user.Types,
 		setting.Types,
 		storage.Types,
+		dataset.Types,
+		image.Types,
 		operation.Types,
 		algorithm.Types,
 	)
@@ -56,6 +63,8 @@ func projections(persons user.PersonKeys) (*runner.Set, error) {
 		projaccess.Projection,
 		projsetting.Projection,
 		projstorage.Projection,
+		projdataset.Projection,
+		projimage.Projection,
 		projoperation.Projection,
 		projalgorithm.Projection,
 		projaudit.Projection,
@@ -76,6 +85,9 @@ type domain struct {
 	algorithms *algorithm.Handler
 	artefacts  *artefact.Flow
 	sharing    *spaces.Flow
+	dataSets   *dataset.Handler
+	caches     *datasets.Flow
+	images     *image.Handler
 }
 
 func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Master, persons user.PersonKeys, disk *files.Store, logger *slog.Logger) *domain {
@@ -99,7 +111,13 @@ func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Ma
 	d.artefacts = &artefact.Flow{Runtime: rt, Algorithms: d.algorithms, Operations: d.operations}
 	d.sharing = &spaces.Flow{Runtime: rt, Spaces: d.spaces, Operations: d.operations}
 	d.spaces.Operations = d.sharing
-	d.operations.Subjects = subjects(d.artefacts, d.sharing)
+	d.dataSets = &dataset.Handler{
+		Runtime: rt, Access: d.users, Projects: d.projects, Directories: directories{d.spaces, disk}, Users: workloads{},
+	}
+	d.caches = &datasets.Flow{Runtime: rt, DataSets: d.dataSets, Operations: d.operations}
+	d.dataSets.Operations = d.caches
+	d.images = &image.Handler{Runtime: rt, Access: d.users, Projects: d.projects, Users: imageUsers{}}
+	d.operations.Subjects = subjects(d.artefacts, d.sharing, d.caches)
 	return d
 }
 
@@ -123,6 +141,8 @@ func (d *domain) bearers() map[string]es.Bearer {
 	return map[string]es.Bearer{
 		tenant.NameKind:  d.tenants.Bearer(),
 		project.NameKind: d.projects.Bearer(),
+		dataset.NameKind: d.dataSets.Bearer(),
+		image.NameKind:   d.images.Bearer(),
 	}
 }
 

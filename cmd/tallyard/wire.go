@@ -20,8 +20,10 @@ import (
 	graphaudit "tallyard/graph/audit"
 	"tallyard/graph/authn"
 	"tallyard/graph/command"
+	graphdataset "tallyard/graph/dataset"
 	"tallyard/graph/generated"
 	"tallyard/graph/history"
+	graphimage "tallyard/graph/image"
 	"tallyard/graph/live"
 	"tallyard/graph/loader"
 	graphoperation "tallyard/graph/operation"
@@ -46,6 +48,8 @@ import (
 	projaccess "tallyard/projections/access"
 	projalgorithm "tallyard/projections/algorithm"
 	projaudit "tallyard/projections/audit"
+	projdataset "tallyard/projections/dataset"
+	projimage "tallyard/projections/image"
 	projoperation "tallyard/projections/operation"
 	projpeople "tallyard/projections/people"
 	"tallyard/projections/runner"
@@ -103,7 +107,8 @@ func build(ctx context.Context, c config, s *stores, logger *slog.Logger) (p *pa
 		return p, err
 	}
 	p.disk, err = files.Open(files.Config{
-		SpacesDir: filepath.Join(c.dataDir, "spaces"), PublishedDir: filepath.Join(c.dataDir, "published"), Logger: logger,
+		SpacesDir: filepath.Join(c.dataDir, "spaces"), PublishedDir: filepath.Join(c.dataDir, "published"),
+		CacheDir: filepath.Join(c.dataDir, "cache"), Logger: logger,
 		CopyRate: c.copyRate,
 	})
 	if err != nil {
@@ -169,7 +174,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 		Algorithms: algorithms, Operations: projoperation.Queries{Reader: p.reader},
 		People: projpeople.Queries{Reader: p.reader}, Progress: running,
 		Access: projaccess.Queries{Reader: p.reader}, Storage: projstorage.Queries{Reader: p.reader},
-		Usage: used{p.accounts.usage},
+		Usage: used{p.accounts.usage}, DataSets: projdataset.Queries{Reader: p.reader}, Images: projimage.Queries{Reader: p.reader},
 	}
 	find := &graph.Finder{
 		Algorithms: &graphalgorithm.API{Runtime: rt, Handler: d.algorithms, Queries: algorithms, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
@@ -181,12 +186,15 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 			Disk: disk{p.disk}, Usage: queries.Usage, Sources: algorithms, Commands: commands, Sealer: sealer, History: past,
 		},
 	}
+	find.DataSets = &graphdataset.API{Runtime: rt, Handler: d.dataSets, Queries: queries.DataSets, Commands: commands, Sealer: sealer, History: past}
+	find.Images = &graphimage.API{Runtime: rt, Handler: d.images, Queries: queries.Images, Commands: commands, Sealer: sealer, History: past}
 	find.Audit = &graphaudit.API{Queries: projaudit.Queries{Reader: p.reader}, Commands: commands, Sealer: sealer, Live: p.hub, Things: find}
 	requestID := func(ctx context.Context) string { return transport.RequestInfoFrom(ctx).RequestID }
 	p.graphql, err = transport.New(transport.Config{
 		Schema: generated.NewExecutableSchema(generated.Config{Schema: publicSchema(), Resolvers: &graph.Resolver{
 			Algorithms: find.Algorithms, Audit: find.Audit, Operations: find.Operations, People: find.People,
-			Setting: find.Setting, Storage: find.Storage, Find: find,
+			Setting: find.Setting, Storage: find.Storage,
+			DataSets: find.DataSets, Images: find.Images, Find: find,
 		}}),
 		Extensions:    []graphql.HandlerExtension{loader.Extension{Queries: queries}},
 		Authenticator: p.auth, Present: problem.Presenter(p.logger, requestID), Logger: p.logger,
@@ -245,6 +253,7 @@ func (p *parts) buildWorker() {
 	worker := lifecycle.Under(lead, "worker",
 		driver.New(rt, p.domain.artefacts.Process()),
 		driver.New(rt, p.domain.sharing.Process()),
+		driver.New(rt, p.domain.caches.Process()),
 		driver.New(rt, repair.Process(rt, p.domain.bearers())),
 		p.worker,
 	)

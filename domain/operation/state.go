@@ -32,11 +32,22 @@ const (
 	DeleteAlgorithmFiles Kind = "DELETE_ALGORITHM_FILES"
 	// DeleteDirectory removes a directory of a space with everything in it.
 	DeleteDirectory Kind = "DELETE_DIRECTORY"
+	// CacheDataSet copies a data set into the node cache.
+	CacheDataSet Kind = "CACHE_DATA_SET"
+	// RefreshDataSet copies what has changed of a data set into the node cache.
+	RefreshDataSet Kind = "REFRESH_DATA_SET"
+	// UnzipDataSet unpacks the archives in the node cache of a data set.
+	UnzipDataSet Kind = "UNZIP_DATA_SET"
+	// ClearDataSetCache removes the node cache of a data set that is gone.
+	ClearDataSetCache Kind = "CLEAR_DATA_SET_CACHE"
 )
 
 // Kinds are all kinds, in the order in which they are shown.
 func Kinds() []Kind {
-	return []Kind{PublishAlgorithm, CopyAlgorithm, EditAlgorithm, DeleteAlgorithmFiles, DeleteDirectory}
+	return []Kind{
+		PublishAlgorithm, CopyAlgorithm, EditAlgorithm, DeleteAlgorithmFiles, DeleteDirectory,
+		CacheDataSet, RefreshDataSet, UnzipDataSet, ClearDataSetCache,
+	}
 }
 
 // Valid tells whether the kind exists.
@@ -64,26 +75,37 @@ const (
 	// RemoveDirectory removes a directory of a space, when it is still the one
 	// that was meant.
 	RemoveDirectory WorkKind = "REMOVE_DIRECTORY"
+	// FillCache makes the cache of a data set equal to a directory.
+	FillCache WorkKind = "FILL_CACHE"
+	// UnpackCache unpacks the archives in the cache of a data set.
+	UnpackCache WorkKind = "UNPACK_CACHE"
+	// ClearCache removes the cache of a data set.
+	ClearCache WorkKind = "CLEAR_CACHE"
 )
 
 // Undoable tells whether the work can be given up half way with nothing left
 // behind. A removal can't: what is gone is gone, so it is carried to its end.
-func (k WorkKind) Undoable() bool { return k != RemoveArtefact && k != RemoveDirectory }
+func (k WorkKind) Undoable() bool {
+	return k != RemoveArtefact && k != RemoveDirectory && k != ClearCache
+}
 
 // Leaves tells whether failed work leaves something behind for the next attempt
 // that nobody else removes: a copy into a space does, while what lies beside an
 // artefact goes with it.
-func (k WorkKind) Leaves() bool { return k == CopyIn }
+func (k WorkKind) Leaves() bool { return k == CopyIn || k == FillCache || k == UnpackCache }
 
 // Ordered tells whether the work of one owner is done in the order in which it
 // was queued. Copies are, so that one person can't take all places at once.
-func (k WorkKind) Ordered() bool { return k == CopyOut || k == CopyIn }
+func (k WorkKind) Ordered() bool {
+	return k == CopyOut || k == CopyIn || k == FillCache || k == UnpackCache
+}
 
 // Work is what the worker does. Path is inside the space, never one of the host.
 type Work struct {
-	Kind     WorkKind  `json:"kind"`
-	Space    uuid.UUID `json:"space,omitzero"`
-	Path     string    `json:"path,omitempty"`
+	Kind  WorkKind  `json:"kind"`
+	Space uuid.UUID `json:"space,omitzero"`
+	Path  string    `json:"path,omitempty"`
+	// Artefact is a published artefact, or the data set whose cache it is.
 	Artefact uuid.UUID `json:"artefact,omitzero"`
 	// Directory tells the directory at the path from others that come there later.
 	Directory string `json:"directory,omitempty"`
@@ -92,9 +114,9 @@ type Work struct {
 // complete tells whether the work names all that its kind needs.
 func (w Work) complete() bool {
 	switch w.Kind {
-	case CopyOut, CopyIn:
+	case CopyOut, CopyIn, FillCache:
 		return w.Space != uuid.Nil && w.Path != "" && w.Artefact != uuid.Nil
-	case RemoveArtefact:
+	case RemoveArtefact, UnpackCache, ClearCache:
 		return w.Artefact != uuid.Nil
 	case RemoveDirectory:
 		return w.Space != uuid.Nil && w.Path != "" && w.Directory != ""

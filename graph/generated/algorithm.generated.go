@@ -6262,6 +6262,36 @@ func (ec *executionContext) marshalNDeploymentType2tallyardᚋgraphᚋgqlmodel�
 	return v
 }
 
+func (ec *executionContext) unmarshalNDeploymentType2ᚕtallyardᚋgraphᚋgqlmodelᚐDeploymentTypeᚄ(ctx context.Context, v any) ([]gqlmodel.DeploymentType, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]gqlmodel.DeploymentType, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentType2tallyardᚋgraphᚋgqlmodelᚐDeploymentType(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNDeploymentType2ᚕtallyardᚋgraphᚋgqlmodelᚐDeploymentTypeᚄ(ctx context.Context, sel ast.SelectionSet, v []gqlmodel.DeploymentType) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDeploymentType2tallyardᚋgraphᚋgqlmodelᚐDeploymentType(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNFavoriteAlgorithmInput2tallyardᚋgraphᚋgqlmodelᚐFavoriteAlgorithmInput(ctx context.Context, v any) (gqlmodel.FavoriteAlgorithmInput, error) {
 	res, err := ec.unmarshalInputFavoriteAlgorithmInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -6533,6 +6563,42 @@ func (ec *executionContext) unmarshalOElasticInput2ᚖtallyardᚋgraphᚋgqlmode
 	}
 	res, err := ec.unmarshalInputElasticInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOFramework2ᚕtallyardᚋgraphᚋgqlmodelᚐFrameworkᚄ(ctx context.Context, v any) ([]gqlmodel.Framework, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]gqlmodel.Framework, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNFramework2tallyardᚋgraphᚋgqlmodelᚐFramework(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOFramework2ᚕtallyardᚋgraphᚋgqlmodelᚐFrameworkᚄ(ctx context.Context, sel ast.SelectionSet, v []gqlmodel.Framework) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFramework2tallyardᚋgraphᚋgqlmodelᚐFramework(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOFramework2ᚖtallyardᚋgraphᚋgqlmodelᚐFramework(ctx context.Context, v any) (*gqlmodel.Framework, error) {

@@ -1355,6 +1355,42 @@ func (ec *executionContext) marshalOHistoryEntry2ᚖtallyardᚋgraphᚋgqlmodel�
 	return ec._HistoryEntry(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalOVisibility2ᚕtallyardᚋgraphᚋgqlmodelᚐVisibilityᚄ(ctx context.Context, v any) ([]gqlmodel.Visibility, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]gqlmodel.Visibility, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNVisibility2tallyardᚋgraphᚋgqlmodelᚐVisibility(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOVisibility2ᚕtallyardᚋgraphᚋgqlmodelᚐVisibilityᚄ(ctx context.Context, sel ast.SelectionSet, v []gqlmodel.Visibility) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNVisibility2tallyardᚋgraphᚋgqlmodelᚐVisibility(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalOVisibility2ᚖtallyardᚋgraphᚋgqlmodelᚐVisibility(ctx context.Context, v any) (*gqlmodel.Visibility, error) {
 	if v == nil {
 		return nil, nil

@@ -32,6 +32,9 @@ type ResolverRoot interface {
 	AuditEntry() AuditEntryResolver
 	AuditEntryConnection() AuditEntryConnectionResolver
 	AuditSubject() AuditSubjectResolver
+	DataSet() DataSetResolver
+	DataSetCache() DataSetCacheResolver
+	DataSetConnection() DataSetConnectionResolver
 	DeleteFileResult() DeleteFileResultResolver
 	Mutation() MutationResolver
 	Operation() OperationResolver
@@ -40,6 +43,8 @@ type ResolverRoot interface {
 	ProjectConnection() ProjectConnectionResolver
 	ProjectMemberConnection() ProjectMemberConnectionResolver
 	Query() QueryResolver
+	RegisteredImage() RegisteredImageResolver
+	RegisteredImageConnection() RegisteredImageConnectionResolver
 	RoleGrant() RoleGrantResolver
 	Settings() SettingsResolver
 	StorageSpace() StorageSpaceResolver
@@ -235,6 +240,12 @@ type ComplexityRoot struct {
 		Value func(childComplexity int) int
 	}
 
+	CacheDataSetPayload struct {
+		DataSet    func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	CancelOperationPayload struct {
 		Operation  func(childComplexity int) int
 		Receipt    func(childComplexity int) int
@@ -298,6 +309,48 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	DataSet struct {
+		Cache         func(childComplexity int) int
+		CreatedAt     func(childComplexity int) int
+		Description   func(childComplexity int) int
+		Directory     func(childComplexity int) int
+		FileCount     func(childComplexity int) int
+		History       func(childComplexity int, first *int32, after *string) int
+		ID            func(childComplexity int) int
+		Name          func(childComplexity int) int
+		Owner         func(childComplexity int) int
+		Project       func(childComplexity int) int
+		SizeBytes     func(childComplexity int) int
+		StorageSpace  func(childComplexity int) int
+		UpdatedAt     func(childComplexity int) int
+		Version       func(childComplexity int) int
+		ViewerCanEdit func(childComplexity int) int
+		Visibility    func(childComplexity int) int
+	}
+
+	DataSetCache struct {
+		FileCount func(childComplexity int) int
+		FilledAt  func(childComplexity int) int
+		LastStep  func(childComplexity int) int
+		Operation func(childComplexity int) int
+		Problem   func(childComplexity int) int
+		Ready     func(childComplexity int) int
+		SizeBytes func(childComplexity int) int
+		Step      func(childComplexity int) int
+	}
+
+	DataSetConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	DataSetEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	DeleteAlgorithmVersionPayload struct {
 		AlgorithmVersion func(childComplexity int) int
 		DeletedID        func(childComplexity int) int
@@ -318,6 +371,12 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	DeleteDataSetPayload struct {
+		DeletedID  func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	DeleteFileResult struct {
 		Deleted    func(childComplexity int) int
 		Operation  func(childComplexity int) int
@@ -328,6 +387,12 @@ type ComplexityRoot struct {
 	DeleteFilesPayload struct {
 		Receipt    func(childComplexity int) int
 		Results    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	DeleteImagePayload struct {
+		DeletedID  func(childComplexity int) int
+		Receipt    func(childComplexity int) int
 		UserErrors func(childComplexity int) int
 	}
 
@@ -438,6 +503,7 @@ type ComplexityRoot struct {
 
 	Mutation struct {
 		AddProjectMember        func(childComplexity int, input gqlmodel.AddProjectMemberInput) int
+		CacheDataSet            func(childComplexity int, input gqlmodel.CacheDataSetInput) int
 		CancelOperation         func(childComplexity int, input gqlmodel.CancelOperationInput) int
 		ChangeProjectRole       func(childComplexity int, input gqlmodel.ChangeProjectRoleInput) int
 		CloseProject            func(childComplexity int, input gqlmodel.CloseProjectInput) int
@@ -450,13 +516,18 @@ type ComplexityRoot struct {
 		CreateUser              func(childComplexity int, input gqlmodel.CreateUserInput) int
 		DeleteAlgorithmVersion  func(childComplexity int, input gqlmodel.DeleteAlgorithmVersionInput) int
 		DeleteAlgorithmVersions func(childComplexity int, input gqlmodel.DeleteAlgorithmVersionsInput) int
+		DeleteDataSet           func(childComplexity int, input gqlmodel.DeleteDataSetInput) int
 		DeleteFiles             func(childComplexity int, input gqlmodel.DeleteFilesInput) int
+		DeleteImage             func(childComplexity int, input gqlmodel.DeleteImageInput) int
 		DismissOperations       func(childComplexity int, input gqlmodel.DismissOperationsInput) int
 		ErasePersonalData       func(childComplexity int, input gqlmodel.ErasePersonalDataInput) int
 		FavoriteAlgorithm       func(childComplexity int, input gqlmodel.FavoriteAlgorithmInput) int
 		GrantPermission         func(childComplexity int, input gqlmodel.GrantPermissionInput) int
 		GrantRole               func(childComplexity int, input gqlmodel.GrantRoleInput) int
 		PublishAlgorithmVersion func(childComplexity int, input gqlmodel.PublishAlgorithmVersionInput) int
+		RefreshDataSet          func(childComplexity int, input gqlmodel.RefreshDataSetInput) int
+		RegisterDataSet         func(childComplexity int, input gqlmodel.RegisterDataSetInput) int
+		RegisterImage           func(childComplexity int, input gqlmodel.RegisterImageInput) int
 		ReinstateUser           func(childComplexity int, input gqlmodel.ReinstateUserInput) int
 		RemoveProjectMember     func(childComplexity int, input gqlmodel.RemoveProjectMemberInput) int
 		RemoveUser              func(childComplexity int, input gqlmodel.RemoveUserInput) int
@@ -469,7 +540,9 @@ type ComplexityRoot struct {
 		SuspendUser             func(childComplexity int, input gqlmodel.SuspendUserInput) int
 		TransferOwnership       func(childComplexity int, input gqlmodel.TransferOwnershipInput) int
 		UnfavoriteAlgorithm     func(childComplexity int, input gqlmodel.UnfavoriteAlgorithmInput) int
+		UnzipDataSet            func(childComplexity int, input gqlmodel.UnzipDataSetInput) int
 		UpdateAlgorithmVersion  func(childComplexity int, input gqlmodel.UpdateAlgorithmVersionInput) int
+		UpdateDataSet           func(childComplexity int, input gqlmodel.UpdateDataSetInput) int
 		UpdateProject           func(childComplexity int, input gqlmodel.UpdateProjectInput) int
 		UpdateSettings          func(childComplexity int, input gqlmodel.UpdateSettingsInput) int
 		UpdateTenant            func(childComplexity int, input gqlmodel.UpdateTenantInput) int
@@ -588,7 +661,11 @@ type ComplexityRoot struct {
 		Algorithms        func(childComplexity int, filter *gqlmodel.AlgorithmFilter, orderBy *gqlmodel.AlgorithmOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		AuditEntries      func(childComplexity int, filter *gqlmodel.AuditFilter, orderBy *gqlmodel.AuditOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		AuditEntry        func(childComplexity int, id string) int
+		DataSet           func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
+		DataSets          func(childComplexity int, filter *gqlmodel.DataSetFilter, orderBy *gqlmodel.DataSetOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		Files             func(childComplexity int, spaceID *string, path *string, first *int32, after *string) int
+		Image             func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
+		Images            func(childComplexity int, filter *gqlmodel.ImageFilter, orderBy *gqlmodel.ImageOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		Me                func(childComplexity int) int
 		Node              func(childComplexity int, id string, atLeast *string) int
 		Nodes             func(childComplexity int, ids []string, atLeast *string) int
@@ -610,6 +687,56 @@ type ComplexityRoot struct {
 		Pending   func(childComplexity int) int
 		Position  func(childComplexity int) int
 		Replayed  func(childComplexity int) int
+	}
+
+	RefreshDataSetPayload struct {
+		DataSet    func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	RegisterDataSetPayload struct {
+		DataSet    func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	RegisterImagePayload struct {
+		Receipt         func(childComplexity int) int
+		RegisteredImage func(childComplexity int) int
+		UserErrors      func(childComplexity int) int
+	}
+
+	RegisteredImage struct {
+		AcceleratorTypes func(childComplexity int) int
+		CreatedAt        func(childComplexity int) int
+		DeploymentTypes  func(childComplexity int) int
+		Description      func(childComplexity int) int
+		Framework        func(childComplexity int) int
+		FrameworkVersion func(childComplexity int) int
+		History          func(childComplexity int, first *int32, after *string) int
+		ID               func(childComplexity int) int
+		Kind             func(childComplexity int) int
+		Name             func(childComplexity int) int
+		Owner            func(childComplexity int) int
+		Project          func(childComplexity int) int
+		Reference        func(childComplexity int) int
+		Scenario         func(childComplexity int) int
+		Scope            func(childComplexity int) int
+		Version          func(childComplexity int) int
+		ViewerCanDelete  func(childComplexity int) int
+	}
+
+	RegisteredImageConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	RegisteredImageEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	ReinstateUserPayload struct {
@@ -759,10 +886,22 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	UnzipDataSetPayload struct {
+		DataSet    func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	UpdateAlgorithmVersionPayload struct {
 		AlgorithmVersion func(childComplexity int) int
 		Receipt          func(childComplexity int) int
 		UserErrors       func(childComplexity int) int
+	}
+
+	UpdateDataSetPayload struct {
+		DataSet    func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	UpdateProjectPayload struct {
@@ -1573,6 +1712,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.BooleanSetting.Value(childComplexity), true
 
+	case "CacheDataSetPayload.dataSet":
+		if e.ComplexityRoot.CacheDataSetPayload.DataSet == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CacheDataSetPayload.DataSet(childComplexity), true
+	case "CacheDataSetPayload.receipt":
+		if e.ComplexityRoot.CacheDataSetPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CacheDataSetPayload.Receipt(childComplexity), true
+	case "CacheDataSetPayload.userErrors":
+		if e.ComplexityRoot.CacheDataSetPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CacheDataSetPayload.UserErrors(childComplexity), true
+
 	case "CancelOperationPayload.operation":
 		if e.ComplexityRoot.CancelOperationPayload.Operation == nil {
 			break
@@ -1781,6 +1939,195 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.CreateUserPayload.UserErrors(childComplexity), true
 
+	case "DataSet.cache":
+		if e.ComplexityRoot.DataSet.Cache == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.Cache(childComplexity), true
+	case "DataSet.createdAt":
+		if e.ComplexityRoot.DataSet.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.CreatedAt(childComplexity), true
+	case "DataSet.description":
+		if e.ComplexityRoot.DataSet.Description == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.Description(childComplexity), true
+	case "DataSet.directory":
+		if e.ComplexityRoot.DataSet.Directory == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.Directory(childComplexity), true
+	case "DataSet.fileCount":
+		if e.ComplexityRoot.DataSet.FileCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.FileCount(childComplexity), true
+	case "DataSet.history":
+		if e.ComplexityRoot.DataSet.History == nil {
+			break
+		}
+
+		args, err := ec.field_DataSet_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.DataSet.History(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "DataSet.id":
+		if e.ComplexityRoot.DataSet.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.ID(childComplexity), true
+	case "DataSet.name":
+		if e.ComplexityRoot.DataSet.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.Name(childComplexity), true
+	case "DataSet.owner":
+		if e.ComplexityRoot.DataSet.Owner == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.Owner(childComplexity), true
+	case "DataSet.project":
+		if e.ComplexityRoot.DataSet.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.Project(childComplexity), true
+	case "DataSet.sizeBytes":
+		if e.ComplexityRoot.DataSet.SizeBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.SizeBytes(childComplexity), true
+	case "DataSet.storageSpace":
+		if e.ComplexityRoot.DataSet.StorageSpace == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.StorageSpace(childComplexity), true
+	case "DataSet.updatedAt":
+		if e.ComplexityRoot.DataSet.UpdatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.UpdatedAt(childComplexity), true
+	case "DataSet.version":
+		if e.ComplexityRoot.DataSet.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.Version(childComplexity), true
+	case "DataSet.viewerCanEdit":
+		if e.ComplexityRoot.DataSet.ViewerCanEdit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.ViewerCanEdit(childComplexity), true
+	case "DataSet.visibility":
+		if e.ComplexityRoot.DataSet.Visibility == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSet.Visibility(childComplexity), true
+
+	case "DataSetCache.fileCount":
+		if e.ComplexityRoot.DataSetCache.FileCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetCache.FileCount(childComplexity), true
+	case "DataSetCache.filledAt":
+		if e.ComplexityRoot.DataSetCache.FilledAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetCache.FilledAt(childComplexity), true
+	case "DataSetCache.lastStep":
+		if e.ComplexityRoot.DataSetCache.LastStep == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetCache.LastStep(childComplexity), true
+	case "DataSetCache.operation":
+		if e.ComplexityRoot.DataSetCache.Operation == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetCache.Operation(childComplexity), true
+	case "DataSetCache.problem":
+		if e.ComplexityRoot.DataSetCache.Problem == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetCache.Problem(childComplexity), true
+	case "DataSetCache.ready":
+		if e.ComplexityRoot.DataSetCache.Ready == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetCache.Ready(childComplexity), true
+	case "DataSetCache.sizeBytes":
+		if e.ComplexityRoot.DataSetCache.SizeBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetCache.SizeBytes(childComplexity), true
+	case "DataSetCache.step":
+		if e.ComplexityRoot.DataSetCache.Step == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetCache.Step(childComplexity), true
+
+	case "DataSetConnection.edges":
+		if e.ComplexityRoot.DataSetConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetConnection.Edges(childComplexity), true
+	case "DataSetConnection.nodes":
+		if e.ComplexityRoot.DataSetConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetConnection.Nodes(childComplexity), true
+	case "DataSetConnection.pageInfo":
+		if e.ComplexityRoot.DataSetConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetConnection.PageInfo(childComplexity), true
+	case "DataSetConnection.totalCount":
+		if e.ComplexityRoot.DataSetConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetConnection.TotalCount(childComplexity), true
+
+	case "DataSetEdge.cursor":
+		if e.ComplexityRoot.DataSetEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetEdge.Cursor(childComplexity), true
+	case "DataSetEdge.node":
+		if e.ComplexityRoot.DataSetEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DataSetEdge.Node(childComplexity), true
+
 	case "DeleteAlgorithmVersionPayload.algorithmVersion":
 		if e.ComplexityRoot.DeleteAlgorithmVersionPayload.AlgorithmVersion == nil {
 			break
@@ -1850,6 +2197,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DeleteAlgorithmVersionsPayload.UserErrors(childComplexity), true
 
+	case "DeleteDataSetPayload.deletedId":
+		if e.ComplexityRoot.DeleteDataSetPayload.DeletedID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteDataSetPayload.DeletedID(childComplexity), true
+	case "DeleteDataSetPayload.receipt":
+		if e.ComplexityRoot.DeleteDataSetPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteDataSetPayload.Receipt(childComplexity), true
+	case "DeleteDataSetPayload.userErrors":
+		if e.ComplexityRoot.DeleteDataSetPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteDataSetPayload.UserErrors(childComplexity), true
+
 	case "DeleteFileResult.deleted":
 		if e.ComplexityRoot.DeleteFileResult.Deleted == nil {
 			break
@@ -1893,6 +2259,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeleteFilesPayload.UserErrors(childComplexity), true
+
+	case "DeleteImagePayload.deletedId":
+		if e.ComplexityRoot.DeleteImagePayload.DeletedID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteImagePayload.DeletedID(childComplexity), true
+	case "DeleteImagePayload.receipt":
+		if e.ComplexityRoot.DeleteImagePayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteImagePayload.Receipt(childComplexity), true
+	case "DeleteImagePayload.userErrors":
+		if e.ComplexityRoot.DeleteImagePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteImagePayload.UserErrors(childComplexity), true
 
 	case "DismissOperationResult.id":
 		if e.ComplexityRoot.DismissOperationResult.ID == nil {
@@ -2246,6 +2631,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AddProjectMember(childComplexity, args["input"].(gqlmodel.AddProjectMemberInput)), true
+	case "Mutation.cacheDataSet":
+		if e.ComplexityRoot.Mutation.CacheDataSet == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_cacheDataSet_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CacheDataSet(childComplexity, args["input"].(gqlmodel.CacheDataSetInput)), true
 	case "Mutation.cancelOperation":
 		if e.ComplexityRoot.Mutation.CancelOperation == nil {
 			break
@@ -2378,6 +2774,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteAlgorithmVersions(childComplexity, args["input"].(gqlmodel.DeleteAlgorithmVersionsInput)), true
+	case "Mutation.deleteDataSet":
+		if e.ComplexityRoot.Mutation.DeleteDataSet == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteDataSet_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteDataSet(childComplexity, args["input"].(gqlmodel.DeleteDataSetInput)), true
 	case "Mutation.deleteFiles":
 		if e.ComplexityRoot.Mutation.DeleteFiles == nil {
 			break
@@ -2389,6 +2796,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteFiles(childComplexity, args["input"].(gqlmodel.DeleteFilesInput)), true
+	case "Mutation.deleteImage":
+		if e.ComplexityRoot.Mutation.DeleteImage == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteImage_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteImage(childComplexity, args["input"].(gqlmodel.DeleteImageInput)), true
 	case "Mutation.dismissOperations":
 		if e.ComplexityRoot.Mutation.DismissOperations == nil {
 			break
@@ -2455,6 +2873,39 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.PublishAlgorithmVersion(childComplexity, args["input"].(gqlmodel.PublishAlgorithmVersionInput)), true
+	case "Mutation.refreshDataSet":
+		if e.ComplexityRoot.Mutation.RefreshDataSet == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_refreshDataSet_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RefreshDataSet(childComplexity, args["input"].(gqlmodel.RefreshDataSetInput)), true
+	case "Mutation.registerDataSet":
+		if e.ComplexityRoot.Mutation.RegisterDataSet == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_registerDataSet_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RegisterDataSet(childComplexity, args["input"].(gqlmodel.RegisterDataSetInput)), true
+	case "Mutation.registerImage":
+		if e.ComplexityRoot.Mutation.RegisterImage == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_registerImage_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RegisterImage(childComplexity, args["input"].(gqlmodel.RegisterImageInput)), true
 	case "Mutation.reinstateUser":
 		if e.ComplexityRoot.Mutation.ReinstateUser == nil {
 			break
@@ -2587,6 +3038,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UnfavoriteAlgorithm(childComplexity, args["input"].(gqlmodel.UnfavoriteAlgorithmInput)), true
+	case "Mutation.unzipDataSet":
+		if e.ComplexityRoot.Mutation.UnzipDataSet == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unzipDataSet_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UnzipDataSet(childComplexity, args["input"].(gqlmodel.UnzipDataSetInput)), true
 	case "Mutation.updateAlgorithmVersion":
 		if e.ComplexityRoot.Mutation.UpdateAlgorithmVersion == nil {
 			break
@@ -2598,6 +3060,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateAlgorithmVersion(childComplexity, args["input"].(gqlmodel.UpdateAlgorithmVersionInput)), true
+	case "Mutation.updateDataSet":
+		if e.ComplexityRoot.Mutation.UpdateDataSet == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateDataSet_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateDataSet(childComplexity, args["input"].(gqlmodel.UpdateDataSetInput)), true
 	case "Mutation.updateProject":
 		if e.ComplexityRoot.Mutation.UpdateProject == nil {
 			break
@@ -3111,6 +3584,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.AuditEntry(childComplexity, args["id"].(string)), true
+	case "Query.dataSet":
+		if e.ComplexityRoot.Query.DataSet == nil {
+			break
+		}
+
+		args, err := ec.field_Query_dataSet_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.DataSet(childComplexity, args["id"].(string), args["atLeast"].(*string), args["asOf"].(*time.Time), args["asOfPosition"].(*string)), true
+	case "Query.dataSets":
+		if e.ComplexityRoot.Query.DataSets == nil {
+			break
+		}
+
+		args, err := ec.field_Query_dataSets_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.DataSets(childComplexity, args["filter"].(*gqlmodel.DataSetFilter), args["orderBy"].(*gqlmodel.DataSetOrder), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["atLeast"].(*string)), true
 	case "Query.files":
 		if e.ComplexityRoot.Query.Files == nil {
 			break
@@ -3122,6 +3617,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Files(childComplexity, args["spaceId"].(*string), args["path"].(*string), args["first"].(*int32), args["after"].(*string)), true
+	case "Query.image":
+		if e.ComplexityRoot.Query.Image == nil {
+			break
+		}
+
+		args, err := ec.field_Query_image_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Image(childComplexity, args["id"].(string), args["atLeast"].(*string), args["asOf"].(*time.Time), args["asOfPosition"].(*string)), true
+	case "Query.images":
+		if e.ComplexityRoot.Query.Images == nil {
+			break
+		}
+
+		args, err := ec.field_Query_images_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Images(childComplexity, args["filter"].(*gqlmodel.ImageFilter), args["orderBy"].(*gqlmodel.ImageOrder), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["atLeast"].(*string)), true
 
 	case "Query.me":
 		if e.ComplexityRoot.Query.Me == nil {
@@ -3297,6 +3814,209 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Receipt.Replayed(childComplexity), true
+
+	case "RefreshDataSetPayload.dataSet":
+		if e.ComplexityRoot.RefreshDataSetPayload.DataSet == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefreshDataSetPayload.DataSet(childComplexity), true
+	case "RefreshDataSetPayload.receipt":
+		if e.ComplexityRoot.RefreshDataSetPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefreshDataSetPayload.Receipt(childComplexity), true
+	case "RefreshDataSetPayload.userErrors":
+		if e.ComplexityRoot.RefreshDataSetPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefreshDataSetPayload.UserErrors(childComplexity), true
+
+	case "RegisterDataSetPayload.dataSet":
+		if e.ComplexityRoot.RegisterDataSetPayload.DataSet == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisterDataSetPayload.DataSet(childComplexity), true
+	case "RegisterDataSetPayload.receipt":
+		if e.ComplexityRoot.RegisterDataSetPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisterDataSetPayload.Receipt(childComplexity), true
+	case "RegisterDataSetPayload.userErrors":
+		if e.ComplexityRoot.RegisterDataSetPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisterDataSetPayload.UserErrors(childComplexity), true
+
+	case "RegisterImagePayload.receipt":
+		if e.ComplexityRoot.RegisterImagePayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisterImagePayload.Receipt(childComplexity), true
+	case "RegisterImagePayload.registeredImage":
+		if e.ComplexityRoot.RegisterImagePayload.RegisteredImage == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisterImagePayload.RegisteredImage(childComplexity), true
+	case "RegisterImagePayload.userErrors":
+		if e.ComplexityRoot.RegisterImagePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisterImagePayload.UserErrors(childComplexity), true
+
+	case "RegisteredImage.acceleratorTypes":
+		if e.ComplexityRoot.RegisteredImage.AcceleratorTypes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.AcceleratorTypes(childComplexity), true
+	case "RegisteredImage.createdAt":
+		if e.ComplexityRoot.RegisteredImage.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.CreatedAt(childComplexity), true
+	case "RegisteredImage.deploymentTypes":
+		if e.ComplexityRoot.RegisteredImage.DeploymentTypes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.DeploymentTypes(childComplexity), true
+	case "RegisteredImage.description":
+		if e.ComplexityRoot.RegisteredImage.Description == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.Description(childComplexity), true
+	case "RegisteredImage.framework":
+		if e.ComplexityRoot.RegisteredImage.Framework == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.Framework(childComplexity), true
+	case "RegisteredImage.frameworkVersion":
+		if e.ComplexityRoot.RegisteredImage.FrameworkVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.FrameworkVersion(childComplexity), true
+	case "RegisteredImage.history":
+		if e.ComplexityRoot.RegisteredImage.History == nil {
+			break
+		}
+
+		args, err := ec.field_RegisteredImage_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.RegisteredImage.History(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "RegisteredImage.id":
+		if e.ComplexityRoot.RegisteredImage.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.ID(childComplexity), true
+	case "RegisteredImage.kind":
+		if e.ComplexityRoot.RegisteredImage.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.Kind(childComplexity), true
+	case "RegisteredImage.name":
+		if e.ComplexityRoot.RegisteredImage.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.Name(childComplexity), true
+	case "RegisteredImage.owner":
+		if e.ComplexityRoot.RegisteredImage.Owner == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.Owner(childComplexity), true
+	case "RegisteredImage.project":
+		if e.ComplexityRoot.RegisteredImage.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.Project(childComplexity), true
+	case "RegisteredImage.reference":
+		if e.ComplexityRoot.RegisteredImage.Reference == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.Reference(childComplexity), true
+	case "RegisteredImage.scenario":
+		if e.ComplexityRoot.RegisteredImage.Scenario == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.Scenario(childComplexity), true
+	case "RegisteredImage.scope":
+		if e.ComplexityRoot.RegisteredImage.Scope == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.Scope(childComplexity), true
+	case "RegisteredImage.version":
+		if e.ComplexityRoot.RegisteredImage.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.Version(childComplexity), true
+	case "RegisteredImage.viewerCanDelete":
+		if e.ComplexityRoot.RegisteredImage.ViewerCanDelete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImage.ViewerCanDelete(childComplexity), true
+
+	case "RegisteredImageConnection.edges":
+		if e.ComplexityRoot.RegisteredImageConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImageConnection.Edges(childComplexity), true
+	case "RegisteredImageConnection.nodes":
+		if e.ComplexityRoot.RegisteredImageConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImageConnection.Nodes(childComplexity), true
+	case "RegisteredImageConnection.pageInfo":
+		if e.ComplexityRoot.RegisteredImageConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImageConnection.PageInfo(childComplexity), true
+	case "RegisteredImageConnection.totalCount":
+		if e.ComplexityRoot.RegisteredImageConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImageConnection.TotalCount(childComplexity), true
+
+	case "RegisteredImageEdge.cursor":
+		if e.ComplexityRoot.RegisteredImageEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImageEdge.Cursor(childComplexity), true
+	case "RegisteredImageEdge.node":
+		if e.ComplexityRoot.RegisteredImageEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RegisteredImageEdge.Node(childComplexity), true
 
 	case "ReinstateUserPayload.receipt":
 		if e.ComplexityRoot.ReinstateUserPayload.Receipt == nil {
@@ -3853,6 +4573,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UnfavoriteAlgorithmPayload.UserErrors(childComplexity), true
 
+	case "UnzipDataSetPayload.dataSet":
+		if e.ComplexityRoot.UnzipDataSetPayload.DataSet == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnzipDataSetPayload.DataSet(childComplexity), true
+	case "UnzipDataSetPayload.receipt":
+		if e.ComplexityRoot.UnzipDataSetPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnzipDataSetPayload.Receipt(childComplexity), true
+	case "UnzipDataSetPayload.userErrors":
+		if e.ComplexityRoot.UnzipDataSetPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnzipDataSetPayload.UserErrors(childComplexity), true
+
 	case "UpdateAlgorithmVersionPayload.algorithmVersion":
 		if e.ComplexityRoot.UpdateAlgorithmVersionPayload.AlgorithmVersion == nil {
 			break
@@ -3871,6 +4610,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.UpdateAlgorithmVersionPayload.UserErrors(childComplexity), true
+
+	case "UpdateDataSetPayload.dataSet":
+		if e.ComplexityRoot.UpdateDataSetPayload.DataSet == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateDataSetPayload.DataSet(childComplexity), true
+	case "UpdateDataSetPayload.receipt":
+		if e.ComplexityRoot.UpdateDataSetPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateDataSetPayload.Receipt(childComplexity), true
+	case "UpdateDataSetPayload.userErrors":
+		if e.ComplexityRoot.UpdateDataSetPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateDataSetPayload.UserErrors(childComplexity), true
 
 	case "UpdateProjectPayload.project":
 		if e.ComplexityRoot.UpdateProjectPayload.Project == nil {
@@ -4127,6 +4885,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("AlgorithmVersionFilter", ec.unmarshalInputAlgorithmVersionFilter),
 			graphql.NewInputUnmarshaler("AuditFilter", ec.unmarshalInputAuditFilter),
 			graphql.NewInputUnmarshaler("AuditOrder", ec.unmarshalInputAuditOrder),
+			graphql.NewInputUnmarshaler("CacheDataSetInput", ec.unmarshalInputCacheDataSetInput),
 			graphql.NewInputUnmarshaler("CancelOperationInput", ec.unmarshalInputCancelOperationInput),
 			graphql.NewInputUnmarshaler("ChangeProjectRoleInput", ec.unmarshalInputChangeProjectRoleInput),
 			graphql.NewInputUnmarshaler("CloseProjectInput", ec.unmarshalInputCloseProjectInput),
@@ -4137,20 +4896,29 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("CreateProjectInput", ec.unmarshalInputCreateProjectInput),
 			graphql.NewInputUnmarshaler("CreateTenantInput", ec.unmarshalInputCreateTenantInput),
 			graphql.NewInputUnmarshaler("CreateUserInput", ec.unmarshalInputCreateUserInput),
+			graphql.NewInputUnmarshaler("DataSetFilter", ec.unmarshalInputDataSetFilter),
+			graphql.NewInputUnmarshaler("DataSetOrder", ec.unmarshalInputDataSetOrder),
 			graphql.NewInputUnmarshaler("DeleteAlgorithmVersionInput", ec.unmarshalInputDeleteAlgorithmVersionInput),
 			graphql.NewInputUnmarshaler("DeleteAlgorithmVersionsInput", ec.unmarshalInputDeleteAlgorithmVersionsInput),
+			graphql.NewInputUnmarshaler("DeleteDataSetInput", ec.unmarshalInputDeleteDataSetInput),
 			graphql.NewInputUnmarshaler("DeleteFilesInput", ec.unmarshalInputDeleteFilesInput),
+			graphql.NewInputUnmarshaler("DeleteImageInput", ec.unmarshalInputDeleteImageInput),
 			graphql.NewInputUnmarshaler("DismissOperationsInput", ec.unmarshalInputDismissOperationsInput),
 			graphql.NewInputUnmarshaler("ElasticInput", ec.unmarshalInputElasticInput),
 			graphql.NewInputUnmarshaler("ErasePersonalDataInput", ec.unmarshalInputErasePersonalDataInput),
 			graphql.NewInputUnmarshaler("FavoriteAlgorithmInput", ec.unmarshalInputFavoriteAlgorithmInput),
 			graphql.NewInputUnmarshaler("GrantPermissionInput", ec.unmarshalInputGrantPermissionInput),
 			graphql.NewInputUnmarshaler("GrantRoleInput", ec.unmarshalInputGrantRoleInput),
+			graphql.NewInputUnmarshaler("ImageFilter", ec.unmarshalInputImageFilter),
 			graphql.NewInputUnmarshaler("ImageInput", ec.unmarshalInputImageInput),
+			graphql.NewInputUnmarshaler("ImageOrder", ec.unmarshalInputImageOrder),
 			graphql.NewInputUnmarshaler("OperationEventsFilter", ec.unmarshalInputOperationEventsFilter),
 			graphql.NewInputUnmarshaler("OperationFilter", ec.unmarshalInputOperationFilter),
 			graphql.NewInputUnmarshaler("PairInput", ec.unmarshalInputPairInput),
 			graphql.NewInputUnmarshaler("PublishAlgorithmVersionInput", ec.unmarshalInputPublishAlgorithmVersionInput),
+			graphql.NewInputUnmarshaler("RefreshDataSetInput", ec.unmarshalInputRefreshDataSetInput),
+			graphql.NewInputUnmarshaler("RegisterDataSetInput", ec.unmarshalInputRegisterDataSetInput),
+			graphql.NewInputUnmarshaler("RegisterImageInput", ec.unmarshalInputRegisterImageInput),
 			graphql.NewInputUnmarshaler("ReinstateUserInput", ec.unmarshalInputReinstateUserInput),
 			graphql.NewInputUnmarshaler("RemoveProjectMemberInput", ec.unmarshalInputRemoveProjectMemberInput),
 			graphql.NewInputUnmarshaler("RemoveUserInput", ec.unmarshalInputRemoveUserInput),
@@ -4165,7 +4933,9 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("TenantAdminInput", ec.unmarshalInputTenantAdminInput),
 			graphql.NewInputUnmarshaler("TransferOwnershipInput", ec.unmarshalInputTransferOwnershipInput),
 			graphql.NewInputUnmarshaler("UnfavoriteAlgorithmInput", ec.unmarshalInputUnfavoriteAlgorithmInput),
+			graphql.NewInputUnmarshaler("UnzipDataSetInput", ec.unmarshalInputUnzipDataSetInput),
 			graphql.NewInputUnmarshaler("UpdateAlgorithmVersionInput", ec.unmarshalInputUpdateAlgorithmVersionInput),
+			graphql.NewInputUnmarshaler("UpdateDataSetInput", ec.unmarshalInputUpdateDataSetInput),
 			graphql.NewInputUnmarshaler("UpdateProjectInput", ec.unmarshalInputUpdateProjectInput),
 			graphql.NewInputUnmarshaler("UpdateSettingsInput", ec.unmarshalInputUpdateSettingsInput),
 			graphql.NewInputUnmarshaler("UpdateTenantInput", ec.unmarshalInputUpdateTenantInput),
@@ -5466,6 +6236,526 @@ enum EventKind {
   RESYNC
 }
 `, BuiltIn: false},
+	{Name: "../schema/dataset.graphqls", Input: `"What is done with the node cache of a data set."
+enum DataSetCacheStep {
+  "Everything is copied into it."
+  FILL
+  "What has changed is copied into it."
+  REFRESH
+  "Archives in it are unpacked."
+  UNZIP
+}
+
+"The copy of a data set near the workloads."
+type DataSetCache {
+  "All of the data set is there."
+  ready: Boolean!
+  "What is under way; null when nothing is."
+  step: DataSetCacheStep
+  "What the last step was; null before the first one has ended."
+  lastStep: DataSetCacheStep
+  "The operation of the step that is under way, or of the last one; null when it is not yours to see."
+  operation: Operation
+  "Why the last step did not come to its end."
+  problem: String
+  "How many files there are, unpacked ones included; 0 when it is not ready."
+  fileCount: Long!
+  "How many bytes they have."
+  sizeBytes: Long!
+  "When it was filled or refreshed last."
+  filledAt: Time
+}
+
+"A directory of a space under a name."
+type DataSet implements Node {
+  "Opaque id."
+  id: ID!
+  "The name; unique in the project."
+  name: String!
+  "What it is about."
+  description: String!
+  "The project that it belongs to."
+  project: Project
+  "The person who registered it."
+  owner: User
+  "The space that its files lie in; null when you may not use that."
+  storageSpace: StorageSpace
+  "The directory in the space."
+  directory: String!
+  "Who sees it."
+  visibility: Visibility!
+  "How many files it has, as they were counted when its directory was given or cached last."
+  fileCount: Long!
+  "How many bytes they have."
+  sizeBytes: Long!
+  "Counts the changes that people made."
+  version: Int!
+  "When it was registered."
+  createdAt: Time!
+  "When it was changed last."
+  updatedAt: Time!
+  "The copy near the workloads."
+  cache: DataSetCache!
+  "You may edit and delete it."
+  viewerCanEdit: Boolean!
+  "What happened to it, oldest first. Give ` + "`" + `first` + "`" + `."
+  history(
+    "How many; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+  ): HistoryConnection!
+}
+
+"A page of data sets."
+type DataSetConnection {
+  "The rows with their cursors."
+  edges: [DataSetEdge!]!
+  "The rows."
+  nodes: [DataSet!]!
+  "Where the page lies."
+  pageInfo: PageInfo!
+  "How many rows the whole list has; counted only when asked for."
+  totalCount: Int!
+}
+
+"A row of a list of data sets."
+type DataSetEdge {
+  "The row's cursor."
+  cursor: String!
+  "The row."
+  node: DataSet!
+}
+
+"Cuts a list of data sets; what is absent does not cut."
+input DataSetFilter {
+  "Of this project."
+  projectId: ID
+  "Of this person."
+  ownerId: ID
+  "With one of these visibilities."
+  visibilities: [Visibility!]
+  "In name or description, in any case."
+  search: String
+  "Those that are in the node cache, or those that are not."
+  cached: Boolean
+}
+
+"What data sets can be ordered by."
+enum DataSetOrderField {
+  "The last change."
+  UPDATED_AT
+  "The name, by the values of its characters."
+  NAME
+}
+
+"An order of data sets."
+input DataSetOrder {
+  "What they are ordered by."
+  field: DataSetOrderField!
+  "Which way."
+  direction: OrderDirection!
+}
+
+extend type Query {
+  "Data sets that you see, the last changed first."
+  dataSets(
+    "Cuts the list."
+    filter: DataSetFilter
+    "The order; by default the last change, newest first."
+    orderBy: DataSetOrder
+    "How many, from the beginning; 1 to 100, 20 when neither first nor last is given."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+    "How many, from the end; 1 to 100."
+    last: Int
+    "Only what lies before this cursor."
+    before: String
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+  ): DataSetConnection!
+  "One data set; null when it does not exist or you may not see it."
+  dataSet(
+    "The data set's id."
+    id: ID!
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+    "As it was at this moment."
+    asOf: Time
+    "As it was at this position of its history; not together with asOf."
+    asOfPosition: Position
+  ): DataSet
+}
+
+"A directory to register."
+input RegisterDataSetInput {
+  "The project that it is to belong to."
+  projectId: ID!
+  "Its name: 1 to 64 letters of any script, digits, underscore and hyphen; unique in the project."
+  name: String!
+  "What it is about."
+  description: String
+  "Who sees it; by default PRIVATE."
+  visibility: Visibility
+  "The space of the directory; your home when absent."
+  spaceId: ID
+  "The directory."
+  directory: String!
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to registerDataSet."
+type RegisterDataSetPayload {
+  "The data set."
+  dataSet: DataSet
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"A change of a data set; what is absent stays."
+input UpdateDataSetInput {
+  "The data set."
+  id: ID!
+  "Its name; can't be cleared."
+  name: String
+  "What it is about."
+  description: String
+  "Who sees it; can't be cleared."
+  visibility: Visibility
+  "Its directory, in the same space, which is counted anew, also when it is the same one; can't be cleared."
+  directory: String
+  "The version counter that you saw; when it moved on, you are told."
+  expectedVersion: Int
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to updateDataSet."
+type UpdateDataSetPayload {
+  "The data set."
+  dataSet: DataSet
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"A data set to delete; its directory stays, its node cache goes."
+input DeleteDataSetInput {
+  "The data set."
+  id: ID!
+  "The version counter that you saw; when it moved on, you are told."
+  expectedVersion: Int
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to deleteDataSet."
+type DeleteDataSetPayload {
+  "The id of what is gone."
+  deletedId: ID
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"A data set to cache."
+input CacheDataSetInput {
+  "The data set."
+  id: ID!
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to cacheDataSet."
+type CacheDataSetPayload {
+  "The data set, with the operation in its cache."
+  dataSet: DataSet
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"A data set whose cache is to be refreshed."
+input RefreshDataSetInput {
+  "The data set."
+  id: ID!
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to refreshDataSet."
+type RefreshDataSetPayload {
+  "The data set, with the operation in its cache."
+  dataSet: DataSet
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"A data set whose archives are to be unpacked."
+input UnzipDataSetInput {
+  "The data set."
+  id: ID!
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to unzipDataSet."
+type UnzipDataSetPayload {
+  "The data set, with the operation in its cache."
+  dataSet: DataSet
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+extend type Mutation {
+  "Registers a directory as a data set."
+  registerDataSet("What." input: RegisterDataSetInput!): RegisterDataSetPayload!
+  "Changes a data set. Its owner and tenant admins do."
+  updateDataSet("What." input: UpdateDataSetInput!): UpdateDataSetPayload!
+  "Takes a data set off the list; refused while something uses it. Its owner and tenant admins do."
+  deleteDataSet("Which." input: DeleteDataSetInput!): DeleteDataSetPayload!
+  "Copies a data set into the node cache, by an operation; one that is there already stays as it is."
+  cacheDataSet("Which." input: CacheDataSetInput!): CacheDataSetPayload!
+  "Copies what has changed of a data set into the node cache, all of it when it is not there yet; refused while something runs on the cache. What was unpacked goes."
+  refreshDataSet("Which." input: RefreshDataSetInput!): RefreshDataSetPayload!
+  "Unpacks tar, tar.gz, tar.bz2, zip and gz in the node cache, each beside itself under the same name, also those inside others."
+  unzipDataSet("Which." input: UnzipDataSetInput!): UnzipDataSetPayload!
+}
+`, BuiltIn: false},
+	{Name: "../schema/image.graphqls", Input: `"Where an image comes from."
+enum ImageKind {
+  "Offered to everybody of the tenant, by framework and version."
+  PRESET
+  "In a registry of somebody else's."
+  EXTERNAL
+  "Made here, from an environment."
+  PRIVATE
+}
+
+"What an image is made to do."
+enum ImageScenario {
+  "Development environments."
+  DEVELOPMENT
+  "Training."
+  TRAINING
+  "Inference."
+  INFERENCE
+}
+
+"An image that runs can start from."
+type RegisteredImage implements Node {
+  "Opaque id."
+  id: ID!
+  "Where it comes from."
+  kind: ImageKind!
+  "The name; unique in the tenant."
+  name: String!
+  "What it is made for."
+  framework: Framework!
+  "The version of the framework."
+  frameworkVersion: String
+  "What a run names it by, such as ` + "`" + `registry.example/pytorch:2.6` + "`" + `."
+  reference: String!
+  "What it is made to do."
+  scenario: ImageScenario
+  "The types of accelerators that it is suitable for; none: any."
+  acceleratorTypes: [String!]!
+  "How a run of it can be deployed."
+  deploymentTypes: [DeploymentType!]!
+  "Who sees it."
+  scope: Visibility!
+  "What it is about."
+  description: String!
+  "The project that it belongs to."
+  project: Project
+  "The person who registered it."
+  owner: User
+  "Counts the changes that people made."
+  version: Int!
+  "When it was registered."
+  createdAt: Time!
+  "You may delete it."
+  viewerCanDelete: Boolean!
+  "What happened to it, oldest first. Give ` + "`" + `first` + "`" + `."
+  history(
+    "How many; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+  ): HistoryConnection!
+}
+
+"A page of images."
+type RegisteredImageConnection {
+  "The rows with their cursors."
+  edges: [RegisteredImageEdge!]!
+  "The rows."
+  nodes: [RegisteredImage!]!
+  "Where the page lies."
+  pageInfo: PageInfo!
+  "How many rows the whole list has; counted only when asked for."
+  totalCount: Int!
+}
+
+"A row of a list of images."
+type RegisteredImageEdge {
+  "The row's cursor."
+  cursor: String!
+  "The row."
+  node: RegisteredImage!
+}
+
+"Cuts a list of images; what is absent does not cut."
+input ImageFilter {
+  "Of one of these kinds."
+  kinds: [ImageKind!]
+  "Made for one of these."
+  frameworks: [Framework!]
+  "Made to do one of these."
+  scenarios: [ImageScenario!]
+  "Suitable for this type of accelerator."
+  acceleratorType: String
+  "In name or description, in any case."
+  search: String
+}
+
+"What images can be ordered by."
+enum ImageOrderField {
+  "The registration."
+  CREATED_AT
+  "The name, by the values of its characters."
+  NAME
+}
+
+"An order of images."
+input ImageOrder {
+  "What they are ordered by."
+  field: ImageOrderField!
+  "Which way."
+  direction: OrderDirection!
+}
+
+extend type Query {
+  "Images that you see, the last registered first."
+  images(
+    "Cuts the list."
+    filter: ImageFilter
+    "The order; by default the registration, newest first."
+    orderBy: ImageOrder
+    "How many, from the beginning; 1 to 100, 20 when neither first nor last is given."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+    "How many, from the end; 1 to 100."
+    last: Int
+    "Only what lies before this cursor."
+    before: String
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+  ): RegisteredImageConnection!
+  "One image; null when it does not exist or you may not see it."
+  image(
+    "The image's id."
+    id: ID!
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+    "As it was at this moment."
+    asOf: Time
+    "As it was at this position of its history; not together with asOf."
+    asOfPosition: Position
+  ): RegisteredImage
+}
+
+"An image to register."
+input RegisterImageInput {
+  "Where it comes from; presets are the tenant admins' to offer."
+  kind: ImageKind!
+  "Its name: 1 to 32 letters, Chinese characters, digits and ` + "`" + `/ | - .` + "`" + `; unique in the tenant."
+  name: String!
+  "What it is made for; OTHER when absent, which can be deployed as SINGLE and MPI."
+  framework: Framework
+  "The version of the framework; a preset names it."
+  frameworkVersion: String
+  "What a run names it by."
+  reference: String!
+  "What it is made to do; a private one names it."
+  scenario: ImageScenario
+  "The types of accelerators that it is suitable for; any when absent."
+  acceleratorTypes: [String!]
+  "Who sees it; by default PRIVATE, of presets GLOBAL."
+  scope: Visibility
+  "The project that it is to belong to; needed for the scope GROUP."
+  projectId: ID
+  "What it is about."
+  description: String
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to registerImage."
+type RegisterImagePayload {
+  "The image."
+  registeredImage: RegisteredImage
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"An image to delete."
+input DeleteImageInput {
+  "The image."
+  id: ID!
+  "The version counter that you saw; when it moved on, you are told."
+  expectedVersion: Int
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to deleteImage."
+type DeleteImagePayload {
+  "The id of what is gone."
+  deletedId: ID
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+extend type Mutation {
+  "Registers an image that runs can start from."
+  registerImage("What." input: RegisterImageInput!): RegisterImagePayload!
+  "Takes an image off the list; refused while something uses it. Its owner and tenant admins do."
+  deleteImage("Which." input: DeleteImageInput!): DeleteImagePayload!
+}
+`, BuiltIn: false},
 	{Name: "../schema/operation.graphqls", Input: `"What an operation is for."
 enum OperationKind {
   "Copies the files of a version to the read-only place."
@@ -5478,6 +6768,14 @@ enum OperationKind {
   DELETE_ALGORITHM_FILES
   "Removes a directory of a space with everything in it."
   DELETE_DIRECTORY
+  "Copies a data set into the node cache."
+  CACHE_DATA_SET
+  "Copies what has changed of a data set into the node cache."
+  REFRESH_DATA_SET
+  "Unpacks the archives in the node cache of a data set."
+  UNZIP_DATA_SET
+  "Removes the node cache of a data set that is gone."
+  CLEAR_DATA_SET_CACHE
 }
 
 "Where an operation stands."
@@ -7324,6 +8622,18 @@ func (ec *executionContext) childFields_BooleanSetting(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type BooleanSetting", field.Name)
 }
 
+func (ec *executionContext) childFields_CacheDataSetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "dataSet":
+		return ec.fieldContext_CacheDataSetPayload_dataSet(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CacheDataSetPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_CacheDataSetPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CacheDataSetPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_CancelOperationPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "operation":
@@ -7450,6 +8760,90 @@ func (ec *executionContext) childFields_CreateUserPayload(ctx context.Context, f
 	return nil, fmt.Errorf("no field named %q was found under type CreateUserPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DataSet(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DataSet_id(ctx, field)
+	case "name":
+		return ec.fieldContext_DataSet_name(ctx, field)
+	case "description":
+		return ec.fieldContext_DataSet_description(ctx, field)
+	case "project":
+		return ec.fieldContext_DataSet_project(ctx, field)
+	case "owner":
+		return ec.fieldContext_DataSet_owner(ctx, field)
+	case "storageSpace":
+		return ec.fieldContext_DataSet_storageSpace(ctx, field)
+	case "directory":
+		return ec.fieldContext_DataSet_directory(ctx, field)
+	case "visibility":
+		return ec.fieldContext_DataSet_visibility(ctx, field)
+	case "fileCount":
+		return ec.fieldContext_DataSet_fileCount(ctx, field)
+	case "sizeBytes":
+		return ec.fieldContext_DataSet_sizeBytes(ctx, field)
+	case "version":
+		return ec.fieldContext_DataSet_version(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_DataSet_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_DataSet_updatedAt(ctx, field)
+	case "cache":
+		return ec.fieldContext_DataSet_cache(ctx, field)
+	case "viewerCanEdit":
+		return ec.fieldContext_DataSet_viewerCanEdit(ctx, field)
+	case "history":
+		return ec.fieldContext_DataSet_history(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DataSet", field.Name)
+}
+
+func (ec *executionContext) childFields_DataSetCache(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "ready":
+		return ec.fieldContext_DataSetCache_ready(ctx, field)
+	case "step":
+		return ec.fieldContext_DataSetCache_step(ctx, field)
+	case "lastStep":
+		return ec.fieldContext_DataSetCache_lastStep(ctx, field)
+	case "operation":
+		return ec.fieldContext_DataSetCache_operation(ctx, field)
+	case "problem":
+		return ec.fieldContext_DataSetCache_problem(ctx, field)
+	case "fileCount":
+		return ec.fieldContext_DataSetCache_fileCount(ctx, field)
+	case "sizeBytes":
+		return ec.fieldContext_DataSetCache_sizeBytes(ctx, field)
+	case "filledAt":
+		return ec.fieldContext_DataSetCache_filledAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DataSetCache", field.Name)
+}
+
+func (ec *executionContext) childFields_DataSetConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_DataSetConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_DataSetConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_DataSetConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_DataSetConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DataSetConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_DataSetEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_DataSetEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_DataSetEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DataSetEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteAlgorithmVersionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "algorithmVersion":
@@ -7490,6 +8884,18 @@ func (ec *executionContext) childFields_DeleteAlgorithmVersionsPayload(ctx conte
 	return nil, fmt.Errorf("no field named %q was found under type DeleteAlgorithmVersionsPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteDataSetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deletedId":
+		return ec.fieldContext_DeleteDataSetPayload_deletedId(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DeleteDataSetPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_DeleteDataSetPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteDataSetPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteFileResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "path":
@@ -7514,6 +8920,18 @@ func (ec *executionContext) childFields_DeleteFilesPayload(ctx context.Context, 
 		return ec.fieldContext_DeleteFilesPayload_receipt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteFilesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteImagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deletedId":
+		return ec.fieldContext_DeleteImagePayload_deletedId(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DeleteImagePayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_DeleteImagePayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteImagePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DismissOperationResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7952,6 +9370,106 @@ func (ec *executionContext) childFields_Receipt(ctx context.Context, field graph
 	return nil, fmt.Errorf("no field named %q was found under type Receipt", field.Name)
 }
 
+func (ec *executionContext) childFields_RefreshDataSetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "dataSet":
+		return ec.fieldContext_RefreshDataSetPayload_dataSet(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RefreshDataSetPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_RefreshDataSetPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RefreshDataSetPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RegisterDataSetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "dataSet":
+		return ec.fieldContext_RegisterDataSetPayload_dataSet(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RegisterDataSetPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_RegisterDataSetPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RegisterDataSetPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RegisterImagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "registeredImage":
+		return ec.fieldContext_RegisterImagePayload_registeredImage(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RegisterImagePayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_RegisterImagePayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RegisterImagePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RegisteredImage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_RegisteredImage_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_RegisteredImage_kind(ctx, field)
+	case "name":
+		return ec.fieldContext_RegisteredImage_name(ctx, field)
+	case "framework":
+		return ec.fieldContext_RegisteredImage_framework(ctx, field)
+	case "frameworkVersion":
+		return ec.fieldContext_RegisteredImage_frameworkVersion(ctx, field)
+	case "reference":
+		return ec.fieldContext_RegisteredImage_reference(ctx, field)
+	case "scenario":
+		return ec.fieldContext_RegisteredImage_scenario(ctx, field)
+	case "acceleratorTypes":
+		return ec.fieldContext_RegisteredImage_acceleratorTypes(ctx, field)
+	case "deploymentTypes":
+		return ec.fieldContext_RegisteredImage_deploymentTypes(ctx, field)
+	case "scope":
+		return ec.fieldContext_RegisteredImage_scope(ctx, field)
+	case "description":
+		return ec.fieldContext_RegisteredImage_description(ctx, field)
+	case "project":
+		return ec.fieldContext_RegisteredImage_project(ctx, field)
+	case "owner":
+		return ec.fieldContext_RegisteredImage_owner(ctx, field)
+	case "version":
+		return ec.fieldContext_RegisteredImage_version(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_RegisteredImage_createdAt(ctx, field)
+	case "viewerCanDelete":
+		return ec.fieldContext_RegisteredImage_viewerCanDelete(ctx, field)
+	case "history":
+		return ec.fieldContext_RegisteredImage_history(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RegisteredImage", field.Name)
+}
+
+func (ec *executionContext) childFields_RegisteredImageConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_RegisteredImageConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_RegisteredImageConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_RegisteredImageConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_RegisteredImageConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RegisteredImageConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_RegisteredImageEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_RegisteredImageEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_RegisteredImageEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RegisteredImageEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_ReinstateUserPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "user":
@@ -8234,6 +9752,18 @@ func (ec *executionContext) childFields_UnfavoriteAlgorithmPayload(ctx context.C
 	return nil, fmt.Errorf("no field named %q was found under type UnfavoriteAlgorithmPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_UnzipDataSetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "dataSet":
+		return ec.fieldContext_UnzipDataSetPayload_dataSet(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UnzipDataSetPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_UnzipDataSetPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnzipDataSetPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UpdateAlgorithmVersionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "algorithmVersion":
@@ -8244,6 +9774,18 @@ func (ec *executionContext) childFields_UpdateAlgorithmVersionPayload(ctx contex
 		return ec.fieldContext_UpdateAlgorithmVersionPayload_receipt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateAlgorithmVersionPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateDataSetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "dataSet":
+		return ec.fieldContext_UpdateDataSetPayload_dataSet(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateDataSetPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_UpdateDataSetPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateDataSetPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_UpdateProjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -9,7 +9,9 @@ import (
 	"io"
 	"strconv"
 	"tallyard/domain/algorithm"
+	"tallyard/domain/dataset"
 	"tallyard/domain/es"
+	"tallyard/domain/image"
 	"tallyard/domain/operation"
 	"tallyard/domain/setting"
 	"tallyard/domain/storage"
@@ -494,6 +496,26 @@ type BooleanSetting struct {
 	SetIn *SettingScope `json:"setIn"`
 }
 
+// A data set to cache.
+type CacheDataSetInput struct {
+	// The data set.
+	ID string `json:"id"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to cacheDataSet.
+type CacheDataSetPayload struct {
+	// The data set, with the operation in its cache.
+	DataSet *DataSet `json:"dataSet"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // An end before the end.
 type CancelOperationInput struct {
 	// The operation, QUEUED or RUNNING.
@@ -760,6 +782,110 @@ type CreateUserPayload struct {
 	Receipt *Receipt `json:"receipt"`
 }
 
+// A directory of a space under a name.
+type DataSet struct {
+	// Opaque id.
+	ID string `json:"id"`
+	// The name; unique in the project.
+	Name string `json:"name"`
+	// What it is about.
+	Description string `json:"description"`
+	// The project that it belongs to.
+	Project *Project `json:"project"`
+	// The person who registered it.
+	Owner *User `json:"owner"`
+	// The space that its files lie in; null when you may not use that.
+	StorageSpace *StorageSpace `json:"storageSpace"`
+	// The directory in the space.
+	Directory string `json:"directory"`
+	// Who sees it.
+	Visibility Visibility `json:"visibility"`
+	// How many files it has, as they were counted when its directory was given or cached last.
+	FileCount int64 `json:"fileCount"`
+	// How many bytes they have.
+	SizeBytes int64 `json:"sizeBytes"`
+	// Counts the changes that people made.
+	Version int32 `json:"version"`
+	// When it was registered.
+	CreatedAt time.Time `json:"createdAt"`
+	// When it was changed last.
+	UpdatedAt time.Time `json:"updatedAt"`
+	// The copy near the workloads.
+	Cache *DataSetCache `json:"cache"`
+	// You may edit and delete it.
+	ViewerCanEdit bool `json:"viewerCanEdit"`
+	// What happened to it, oldest first. Give `first`.
+	History *HistoryConnection `json:"history"`
+	Folded  dataset.State      `json:"-"`
+	Past    bool               `json:"-"`
+}
+
+func (DataSet) IsNode() {}
+
+// The copy of a data set near the workloads.
+type DataSetCache struct {
+	// All of the data set is there.
+	Ready bool `json:"ready"`
+	// What is under way; null when nothing is.
+	Step *DataSetCacheStep `json:"step"`
+	// What the last step was; null before the first one has ended.
+	LastStep *DataSetCacheStep `json:"lastStep"`
+	// The operation of the step that is under way, or of the last one; null when it is not yours to see.
+	Operation *Operation `json:"operation"`
+	// Why the last step did not come to its end.
+	Problem *string `json:"problem"`
+	// How many files there are, unpacked ones included; 0 when it is not ready.
+	FileCount int64 `json:"fileCount"`
+	// How many bytes they have.
+	SizeBytes int64 `json:"sizeBytes"`
+	// When it was filled or refreshed last.
+	FilledAt    *time.Time `json:"filledAt"`
+	OperationID uuid.UUID  `json:"-"`
+}
+
+// A page of data sets.
+type DataSetConnection struct {
+	// The rows with their cursors.
+	Edges []*DataSetEdge `json:"edges"`
+	// The rows.
+	Nodes []*DataSet `json:"nodes"`
+	// Where the page lies.
+	PageInfo *PageInfo `json:"pageInfo"`
+	// How many rows the whole list has; counted only when asked for.
+	TotalCount int32   `json:"totalCount"`
+	Count      Counter `json:"-"`
+}
+
+// A row of a list of data sets.
+type DataSetEdge struct {
+	// The row's cursor.
+	Cursor string `json:"cursor"`
+	// The row.
+	Node *DataSet `json:"node"`
+}
+
+// Cuts a list of data sets; what is absent does not cut.
+type DataSetFilter struct {
+	// Of this project.
+	ProjectID graphql.Omittable[*string] `json:"projectId"`
+	// Of this person.
+	OwnerID graphql.Omittable[*string] `json:"ownerId"`
+	// With one of these visibilities.
+	Visibilities graphql.Omittable[[]Visibility] `json:"visibilities"`
+	// In name or description, in any case.
+	Search graphql.Omittable[*string] `json:"search"`
+	// Those that are in the node cache, or those that are not.
+	Cached graphql.Omittable[*bool] `json:"cached"`
+}
+
+// An order of data sets.
+type DataSetOrder struct {
+	// What they are ordered by.
+	Field DataSetOrderField `json:"field"`
+	// Which way.
+	Direction OrderDirection `json:"direction"`
+}
+
 // A deletion of one version, published or not.
 type DeleteAlgorithmVersionInput struct {
 	// The version.
@@ -816,6 +942,28 @@ type DeleteAlgorithmVersionsPayload struct {
 	Receipt *Receipt `json:"receipt"`
 }
 
+// A data set to delete; its directory stays, its node cache goes.
+type DeleteDataSetInput struct {
+	// The data set.
+	ID string `json:"id"`
+	// The version counter that you saw; when it moved on, you are told.
+	ExpectedVersion graphql.Omittable[*int32] `json:"expectedVersion"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to deleteDataSet.
+type DeleteDataSetPayload struct {
+	// The id of what is gone.
+	DeletedID *string `json:"deletedId"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // What became of one path.
 type DeleteFileResult struct {
 	// The path that was given.
@@ -848,6 +996,28 @@ type DeleteFilesPayload struct {
 	// What must be mended about the whole; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind: the last position of all items.
+	Receipt *Receipt `json:"receipt"`
+}
+
+// An image to delete.
+type DeleteImageInput struct {
+	// The image.
+	ID string `json:"id"`
+	// The version counter that you saw; when it moved on, you are told.
+	ExpectedVersion graphql.Omittable[*int32] `json:"expectedVersion"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to deleteImage.
+type DeleteImagePayload struct {
+	// The id of what is gone.
+	DeletedID *string `json:"deletedId"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
 	Receipt *Receipt `json:"receipt"`
 }
 
@@ -1081,12 +1251,34 @@ type Image struct {
 	Reference string `json:"reference"`
 }
 
+// Cuts a list of images; what is absent does not cut.
+type ImageFilter struct {
+	// Of one of these kinds.
+	Kinds graphql.Omittable[[]ImageKind] `json:"kinds"`
+	// Made for one of these.
+	Frameworks graphql.Omittable[[]Framework] `json:"frameworks"`
+	// Made to do one of these.
+	Scenarios graphql.Omittable[[]ImageScenario] `json:"scenarios"`
+	// Suitable for this type of accelerator.
+	AcceleratorType graphql.Omittable[*string] `json:"acceleratorType"`
+	// In name or description, in any case.
+	Search graphql.Omittable[*string] `json:"search"`
+}
+
 // What a run starts from.
 type ImageInput struct {
 	// What the image is made for; OTHER when absent.
 	Framework graphql.Omittable[*Framework] `json:"framework"`
 	// The image, such as `pytorch:2.6`; 1 to 255 characters.
 	Reference string `json:"reference"`
+}
+
+// An order of images.
+type ImageOrder struct {
+	// What they are ordered by.
+	Field ImageOrderField `json:"field"`
+	// Which way.
+	Direction OrderDirection `json:"direction"`
 }
 
 // A setting that is a number.
@@ -1356,6 +1548,156 @@ type Receipt struct {
 	Replayed bool `json:"replayed"`
 	// The command is accepted, but the read models did not have it within two seconds; read with `atLeast`.
 	Pending bool `json:"pending"`
+}
+
+// A data set whose cache is to be refreshed.
+type RefreshDataSetInput struct {
+	// The data set.
+	ID string `json:"id"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to refreshDataSet.
+type RefreshDataSetPayload struct {
+	// The data set, with the operation in its cache.
+	DataSet *DataSet `json:"dataSet"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
+// A directory to register.
+type RegisterDataSetInput struct {
+	// The project that it is to belong to.
+	ProjectID string `json:"projectId"`
+	// Its name: 1 to 64 letters of any script, digits, underscore and hyphen; unique in the project.
+	Name string `json:"name"`
+	// What it is about.
+	Description graphql.Omittable[*string] `json:"description"`
+	// Who sees it; by default PRIVATE.
+	Visibility graphql.Omittable[*Visibility] `json:"visibility"`
+	// The space of the directory; your home when absent.
+	SpaceID graphql.Omittable[*string] `json:"spaceId"`
+	// The directory.
+	Directory string `json:"directory"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to registerDataSet.
+type RegisterDataSetPayload struct {
+	// The data set.
+	DataSet *DataSet `json:"dataSet"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
+// An image to register.
+type RegisterImageInput struct {
+	// Where it comes from; presets are the tenant admins' to offer.
+	Kind ImageKind `json:"kind"`
+	// Its name: 1 to 32 letters, Chinese characters, digits and `/ | - .`; unique in the tenant.
+	Name string `json:"name"`
+	// What it is made for; OTHER when absent, which can be deployed as SINGLE and MPI.
+	Framework graphql.Omittable[*Framework] `json:"framework"`
+	// The version of the framework; a preset names it.
+	FrameworkVersion graphql.Omittable[*string] `json:"frameworkVersion"`
+	// What a run names it by.
+	Reference string `json:"reference"`
+	// What it is made to do; a private one names it.
+	Scenario graphql.Omittable[*ImageScenario] `json:"scenario"`
+	// The types of accelerators that it is suitable for; any when absent.
+	AcceleratorTypes graphql.Omittable[[]string] `json:"acceleratorTypes"`
+	// Who sees it; by default PRIVATE, of presets GLOBAL.
+	Scope graphql.Omittable[*Visibility] `json:"scope"`
+	// The project that it is to belong to; needed for the scope GROUP.
+	ProjectID graphql.Omittable[*string] `json:"projectId"`
+	// What it is about.
+	Description graphql.Omittable[*string] `json:"description"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to registerImage.
+type RegisterImagePayload struct {
+	// The image.
+	RegisteredImage *RegisteredImage `json:"registeredImage"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
+// An image that runs can start from.
+type RegisteredImage struct {
+	// Opaque id.
+	ID string `json:"id"`
+	// Where it comes from.
+	Kind ImageKind `json:"kind"`
+	// The name; unique in the tenant.
+	Name string `json:"name"`
+	// What it is made for.
+	Framework Framework `json:"framework"`
+	// The version of the framework.
+	FrameworkVersion *string `json:"frameworkVersion"`
+	// What a run names it by, such as `registry.example/pytorch:2.6`.
+	Reference string `json:"reference"`
+	// What it is made to do.
+	Scenario *ImageScenario `json:"scenario"`
+	// The types of accelerators that it is suitable for; none: any.
+	AcceleratorTypes []string `json:"acceleratorTypes"`
+	// How a run of it can be deployed.
+	DeploymentTypes []DeploymentType `json:"deploymentTypes"`
+	// Who sees it.
+	Scope Visibility `json:"scope"`
+	// What it is about.
+	Description string `json:"description"`
+	// The project that it belongs to.
+	Project *Project `json:"project"`
+	// The person who registered it.
+	Owner *User `json:"owner"`
+	// Counts the changes that people made.
+	Version int32 `json:"version"`
+	// When it was registered.
+	CreatedAt time.Time `json:"createdAt"`
+	// You may delete it.
+	ViewerCanDelete bool `json:"viewerCanDelete"`
+	// What happened to it, oldest first. Give `first`.
+	History *HistoryConnection `json:"history"`
+	Folded  image.State        `json:"-"`
+}
+
+func (RegisteredImage) IsNode() {}
+
+// A page of images.
+type RegisteredImageConnection struct {
+	// The rows with their cursors.
+	Edges []*RegisteredImageEdge `json:"edges"`
+	// The rows.
+	Nodes []*RegisteredImage `json:"nodes"`
+	// Where the page lies.
+	PageInfo *PageInfo `json:"pageInfo"`
+	// How many rows the whole list has; counted only when asked for.
+	TotalCount int32   `json:"totalCount"`
+	Count      Counter `json:"-"`
+}
+
+// A row of a list of images.
+type RegisteredImageEdge struct {
+	// The row's cursor.
+	Cursor string `json:"cursor"`
+	// The row.
+	Node *RegisteredImage `json:"node"`
 }
 
 // A person who may come back.
@@ -1772,6 +2114,26 @@ type UnfavoriteAlgorithmPayload struct {
 	Receipt *Receipt `json:"receipt"`
 }
 
+// A data set whose archives are to be unpacked.
+type UnzipDataSetInput struct {
+	// The data set.
+	ID string `json:"id"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to unzipDataSet.
+type UnzipDataSetPayload struct {
+	// The data set, with the operation in its cache.
+	DataSet *DataSet `json:"dataSet"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // An edit of a version: what is absent stays, null clears. Of a published version only the description can be edited.
 type UpdateAlgorithmVersionInput struct {
 	// The version.
@@ -1808,6 +2170,36 @@ type UpdateAlgorithmVersionInput struct {
 type UpdateAlgorithmVersionPayload struct {
 	// The version after the edit.
 	AlgorithmVersion *AlgorithmVersion `json:"algorithmVersion"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
+// A change of a data set; what is absent stays.
+type UpdateDataSetInput struct {
+	// The data set.
+	ID string `json:"id"`
+	// Its name; can't be cleared.
+	Name graphql.Omittable[*string] `json:"name"`
+	// What it is about.
+	Description graphql.Omittable[*string] `json:"description"`
+	// Who sees it; can't be cleared.
+	Visibility graphql.Omittable[*Visibility] `json:"visibility"`
+	// Its directory, in the same space, which is counted anew, also when it is the same one; can't be cleared.
+	Directory graphql.Omittable[*string] `json:"directory"`
+	// The version counter that you saw; when it moved on, you are told.
+	ExpectedVersion graphql.Omittable[*int32] `json:"expectedVersion"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to updateDataSet.
+type UpdateDataSetPayload struct {
+	// The data set.
+	DataSet *DataSet `json:"dataSet"`
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
@@ -2428,6 +2820,125 @@ func (e BusinessScope) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// What is done with the node cache of a data set.
+type DataSetCacheStep string
+
+const (
+	// Everything is copied into it.
+	DataSetCacheStepFill DataSetCacheStep = "FILL"
+	// What has changed is copied into it.
+	DataSetCacheStepRefresh DataSetCacheStep = "REFRESH"
+	// Archives in it are unpacked.
+	DataSetCacheStepUnzip DataSetCacheStep = "UNZIP"
+)
+
+var AllDataSetCacheStep = []DataSetCacheStep{
+	DataSetCacheStepFill,
+	DataSetCacheStepRefresh,
+	DataSetCacheStepUnzip,
+}
+
+func (e DataSetCacheStep) IsValid() bool {
+	switch e {
+	case DataSetCacheStepFill, DataSetCacheStepRefresh, DataSetCacheStepUnzip:
+		return true
+	}
+	return false
+}
+
+func (e DataSetCacheStep) String() string {
+	return string(e)
+}
+
+func (e *DataSetCacheStep) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = DataSetCacheStep(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid DataSetCacheStep", str)
+	}
+	return nil
+}
+
+func (e DataSetCacheStep) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *DataSetCacheStep) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e DataSetCacheStep) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What data sets can be ordered by.
+type DataSetOrderField string
+
+const (
+	// The last change.
+	DataSetOrderFieldUpdatedAt DataSetOrderField = "UPDATED_AT"
+	// The name, by the values of its characters.
+	DataSetOrderFieldName DataSetOrderField = "NAME"
+)
+
+var AllDataSetOrderField = []DataSetOrderField{
+	DataSetOrderFieldUpdatedAt,
+	DataSetOrderFieldName,
+}
+
+func (e DataSetOrderField) IsValid() bool {
+	switch e {
+	case DataSetOrderFieldUpdatedAt, DataSetOrderFieldName:
+		return true
+	}
+	return false
+}
+
+func (e DataSetOrderField) String() string {
+	return string(e)
+}
+
+func (e *DataSetOrderField) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = DataSetOrderField(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid DataSetOrderField", str)
+	}
+	return nil
+}
+
+func (e DataSetOrderField) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *DataSetOrderField) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e DataSetOrderField) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
 // How the processes of a distributed run are arranged.
 type DeploymentType string
 
@@ -2850,6 +3361,186 @@ func (e Framework) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// Where an image comes from.
+type ImageKind string
+
+const (
+	// Offered to everybody of the tenant, by framework and version.
+	ImageKindPreset ImageKind = "PRESET"
+	// In a registry of somebody else's.
+	ImageKindExternal ImageKind = "EXTERNAL"
+	// Made here, from an environment.
+	ImageKindPrivate ImageKind = "PRIVATE"
+)
+
+var AllImageKind = []ImageKind{
+	ImageKindPreset,
+	ImageKindExternal,
+	ImageKindPrivate,
+}
+
+func (e ImageKind) IsValid() bool {
+	switch e {
+	case ImageKindPreset, ImageKindExternal, ImageKindPrivate:
+		return true
+	}
+	return false
+}
+
+func (e ImageKind) String() string {
+	return string(e)
+}
+
+func (e *ImageKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ImageKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ImageKind", str)
+	}
+	return nil
+}
+
+func (e ImageKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ImageKind) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ImageKind) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What images can be ordered by.
+type ImageOrderField string
+
+const (
+	// The registration.
+	ImageOrderFieldCreatedAt ImageOrderField = "CREATED_AT"
+	// The name, by the values of its characters.
+	ImageOrderFieldName ImageOrderField = "NAME"
+)
+
+var AllImageOrderField = []ImageOrderField{
+	ImageOrderFieldCreatedAt,
+	ImageOrderFieldName,
+}
+
+func (e ImageOrderField) IsValid() bool {
+	switch e {
+	case ImageOrderFieldCreatedAt, ImageOrderFieldName:
+		return true
+	}
+	return false
+}
+
+func (e ImageOrderField) String() string {
+	return string(e)
+}
+
+func (e *ImageOrderField) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ImageOrderField(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ImageOrderField", str)
+	}
+	return nil
+}
+
+func (e ImageOrderField) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ImageOrderField) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ImageOrderField) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What an image is made to do.
+type ImageScenario string
+
+const (
+	// Development environments.
+	ImageScenarioDevelopment ImageScenario = "DEVELOPMENT"
+	// Training.
+	ImageScenarioTraining ImageScenario = "TRAINING"
+	// Inference.
+	ImageScenarioInference ImageScenario = "INFERENCE"
+)
+
+var AllImageScenario = []ImageScenario{
+	ImageScenarioDevelopment,
+	ImageScenarioTraining,
+	ImageScenarioInference,
+}
+
+func (e ImageScenario) IsValid() bool {
+	switch e {
+	case ImageScenarioDevelopment, ImageScenarioTraining, ImageScenarioInference:
+		return true
+	}
+	return false
+}
+
+func (e ImageScenario) String() string {
+	return string(e)
+}
+
+func (e *ImageScenario) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ImageScenario(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ImageScenario", str)
+	}
+	return nil
+}
+
+func (e ImageScenario) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ImageScenario) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ImageScenario) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
 // What an operation is for.
 type OperationKind string
 
@@ -2864,6 +3555,14 @@ const (
 	OperationKindDeleteAlgorithmFiles OperationKind = "DELETE_ALGORITHM_FILES"
 	// Removes a directory of a space with everything in it.
 	OperationKindDeleteDirectory OperationKind = "DELETE_DIRECTORY"
+	// Copies a data set into the node cache.
+	OperationKindCacheDataSet OperationKind = "CACHE_DATA_SET"
+	// Copies what has changed of a data set into the node cache.
+	OperationKindRefreshDataSet OperationKind = "REFRESH_DATA_SET"
+	// Unpacks the archives in the node cache of a data set.
+	OperationKindUnzipDataSet OperationKind = "UNZIP_DATA_SET"
+	// Removes the node cache of a data set that is gone.
+	OperationKindClearDataSetCache OperationKind = "CLEAR_DATA_SET_CACHE"
 )
 
 var AllOperationKind = []OperationKind{
@@ -2872,11 +3571,15 @@ var AllOperationKind = []OperationKind{
 	OperationKindEditAlgorithm,
 	OperationKindDeleteAlgorithmFiles,
 	OperationKindDeleteDirectory,
+	OperationKindCacheDataSet,
+	OperationKindRefreshDataSet,
+	OperationKindUnzipDataSet,
+	OperationKindClearDataSetCache,
 }
 
 func (e OperationKind) IsValid() bool {
 	switch e {
-	case OperationKindPublishAlgorithm, OperationKindCopyAlgorithm, OperationKindEditAlgorithm, OperationKindDeleteAlgorithmFiles, OperationKindDeleteDirectory:
+	case OperationKindPublishAlgorithm, OperationKindCopyAlgorithm, OperationKindEditAlgorithm, OperationKindDeleteAlgorithmFiles, OperationKindDeleteDirectory, OperationKindCacheDataSet, OperationKindRefreshDataSet, OperationKindUnzipDataSet, OperationKindClearDataSetCache:
 		return true
 	}
 	return false

@@ -13,6 +13,8 @@ import (
 
 	"tallyard/domain/access"
 	"tallyard/domain/algorithm"
+	"tallyard/domain/dataset"
+	"tallyard/domain/image"
 	"tallyard/domain/operation"
 	"tallyard/domain/storage"
 	"tallyard/domain/user"
@@ -20,6 +22,8 @@ import (
 	projaccess "tallyard/projections/access"
 	projalgorithm "tallyard/projections/algorithm"
 	projaudit "tallyard/projections/audit"
+	projdataset "tallyard/projections/dataset"
+	projimage "tallyard/projections/image"
 	projoperation "tallyard/projections/operation"
 	"tallyard/projections/page"
 	projpeople "tallyard/projections/people"
@@ -38,6 +42,8 @@ type Queries struct {
 	Audit      projaudit.Queries
 	Access     projaccess.Queries
 	Storage    projstorage.Queries
+	DataSets   projdataset.Queries
+	Images     projimage.Queries
 	Progress   ProgressSource
 	Usage      UsageSource
 }
@@ -81,6 +87,8 @@ type Loaders struct {
 	Operations *dataloadgen.Loader[uuid.UUID, *operation.State]
 	Progress   *dataloadgen.Loader[uuid.UUID, *Progress]
 	Usage      ByID[Usage]
+	DataSets   *dataloadgen.Loader[uuid.UUID, *dataset.State]
+	Images     *dataloadgen.Loader[uuid.UUID, *image.State]
 	Filter     projaccess.Filter
 }
 
@@ -155,6 +163,12 @@ func (q Queries) loaders(g access.Grants) *Loaders {
 		}),
 		Operations: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]operation.State, error) {
 			return q.Operations.ByIDs(ctx, f, ids)
+		}),
+		DataSets: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]dataset.State, error) {
+			return q.DataSets.ByIDs(ctx, f, ids)
+		}),
+		Images: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]image.State, error) {
+			return q.Images.ByIDs(ctx, f, ids)
 		}),
 		Usage: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Usage, error) {
 			return q.Usage.Find(ctx, f.Tenant, ids)

@@ -29,13 +29,15 @@ const (
 	Command          Kind = 10
 	Request          Kind = 11
 	Model            Kind = 12
+	DataSet          Kind = 20
+	Image            Kind = 21
 	Settings         Kind = 13
 )
 
 // kinds maps the kinds of domain references to those of ids.
 var kinds = map[string]Kind{
 	"tenant": Tenant, "project": Project, "user": User, "algorithm": Algorithm, "algorithmVersion": AlgorithmVersion,
-	"operation": Operation, "space": StorageSpace, "setting": Settings,
+	"operation": Operation, "space": StorageSpace, "dataset": DataSet, "image": Image, "setting": Settings,
 }
 
 // ID is what an opaque id carries. Parent is the aggregate that a thing lives

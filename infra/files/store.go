@@ -29,6 +29,7 @@ const (
 type Config struct {
 	SpacesDir    string       // spaces, <tenant>/<space>/
 	PublishedDir string       // published artefacts, <tenant>/<artefact>/; must not lie in SpacesDir
+	CacheDir     string       // node caches of data sets, <tenant>/<data set>/; empty: there are none
 	Logger       *slog.Logger // nil discards
 	MaxCopyFiles int64        // files and folders in one copy; 0 means 1,000,000
 	MaxCopyBytes int64        // bytes in one copy; 0 means 1 TiB
@@ -39,6 +40,7 @@ type Config struct {
 // Its methods may be called at the same time; it has no goroutines of its own.
 type Store struct {
 	spaces, published *os.Root
+	caches            *os.Root // nil: there are none
 	log               *slog.Logger
 	maxFiles          int64
 	maxBytes          int64
@@ -74,6 +76,11 @@ func Open(cfg Config) (*Store, error) {
 	if s.published, err = openRoot(cfg.PublishedDir); err != nil {
 		return nil, errors.Join(fmt.Errorf("files: directory of published files: %w", err), s.spaces.Close())
 	}
+	if cfg.CacheDir != "" {
+		if s.caches, err = openRoot(cfg.CacheDir); err != nil {
+			return nil, errors.Join(fmt.Errorf("files: directory of caches: %w", err), s.Close())
+		}
+	}
 	return s, nil
 }
 
@@ -89,7 +96,11 @@ func openRoot(path string) (*os.Root, error) {
 
 // Close gives the directories back. No method may be running.
 func (s *Store) Close() error {
-	return errors.Join(s.spaces.Close(), s.published.Close())
+	var caches error
+	if s.caches != nil {
+		caches = s.caches.Close()
+	}
+	return errors.Join(s.spaces.Close(), s.published.Close(), caches)
 }
 
 // EnsureSpace makes the directory of a space; one that exists is fine.

@@ -149,6 +149,38 @@ var deeds = map[string]deed{
 	},
 	"createDirectory": {func(*audited) vars { return vars{"path": "dir"} }, func(*audited) vars { return vars{"path": "../dir"} }, "space"},
 	"deleteFiles":     {func(*audited) vars { return vars{"paths": []string{"dir"}} }, func(*audited) vars { return vars{"paths": []string{"../dir"}} }, "space"},
+	"registerDataSet": {
+		func(w *audited) vars {
+			return vars{"projectId": w.project, "name": unique("aud"), "directory": "resnet"}
+		},
+		func(w *audited) vars { return vars{"projectId": w.project, "name": "", "directory": "resnet"} }, "dataset",
+	},
+	"updateDataSet": {
+		func(w *audited) vars { return vars{"id": w.newDataSet("GROUP"), "description": unique("d")} },
+		func(w *audited) vars { return vars{"id": w.newDataSet("GROUP"), "name": nil} }, "dataset",
+	},
+	"deleteDataSet": {
+		func(w *audited) vars { return vars{"id": w.newDataSet("GROUP")} },
+		func(w *audited) vars { return vars{"id": w.newDataSet("GROUP"), "expectedVersion": 99} }, "dataset",
+	},
+	"cacheDataSet": {
+		func(w *audited) vars { return vars{"id": w.newDataSet("GROUP")} }, func(*audited) vars { return vars{"id": "none"} }, "dataset",
+	},
+	"refreshDataSet": {
+		func(w *audited) vars { return vars{"id": w.newDataSet("GROUP")} }, func(*audited) vars { return vars{"id": "none"} }, "dataset",
+	},
+	"unzipDataSet": {
+		func(w *audited) vars { return vars{"id": w.cachedDataSet()} },
+		func(w *audited) vars { return vars{"id": w.newDataSet("GROUP")} }, "dataset",
+	},
+	"registerImage": {
+		func(*audited) vars { return vars{"kind": "EXTERNAL", "name": unique("aud"), "reference": "x"} },
+		func(*audited) vars { return vars{"kind": "PRIVATE", "name": unique("aud"), "reference": "x"} }, "image",
+	},
+	"deleteImage": {
+		func(w *audited) vars { return vars{"id": w.newImage()} },
+		func(w *audited) vars { return vars{"id": w.newImage(), "expectedVersion": 99} }, "image",
+	},
 	"setStorageQuota": {
 		func(w *audited) vars {
 			return vars{"spaceId": w.sharedSpace("PROJECT"), "quotaBytes": "99999999999", "reason": "test"}

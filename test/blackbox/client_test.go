@@ -197,6 +197,14 @@ var selections = map[string]string{
 	"dismissOperations":       "results { id operation { id state } " + refused + " }",
 	"createDirectory":         "file { path kind }",
 	"deleteFiles":             "results { path deleted operation { id kind } " + refused + " }",
+	"registerDataSet":         dataSet,
+	"updateDataSet":           dataSet,
+	"deleteDataSet":           "deletedId",
+	"cacheDataSet":            dataSet,
+	"refreshDataSet":          dataSet,
+	"unzipDataSet":            dataSet,
+	"registerImage":           "registeredImage { id name kind framework scope acceleratorTypes deploymentTypes version }",
+	"deleteImage":             "deletedId",
 	"setStorageQuota":         "storageSpace { id version quotaBytes }",
 	"createProject":           "project { id name }",
 	"createUser":              "user { id loginName }",
@@ -209,6 +217,8 @@ var selections = map[string]string{
 }
 
 const (
+	dataSet = `dataSet { id name description directory visibility fileCount sizeBytes version
+		cache { ready step lastStep problem fileCount sizeBytes filledAt operation { id kind } } }`
 	refused  = "userErrors { code message field details { name value } }"
 	receipt  = "receipt { commandId position replayed pending }"
 	settings = `description image { framework reference } source { command script { directory script } } parameters { name value }

@@ -20,6 +20,14 @@ var inside = map[string]func(s *stage) (document string, v vars, seen string){
 		return happened("operation", s.operation, "operation.queued.v1")
 	},
 	"project.history": func(s *stage) (string, vars, string) { return happened("project", s.project, "project.created.v1") },
+	"dataSet.history": func(s *stage) (string, vars, string) {
+		return happened("dataSet", s.dataSet, "dataset.registered.v1")
+	},
+	"registeredImage.history": func(s *stage) (string, vars, string) {
+		return happened("image", s.image, "image.registered.v1")
+	},
+	"dataSet(asOf)": func(s *stage) (string, vars, string) { return once("dataSet", s.dataSet) },
+	"image(asOf)":   func(s *stage) (string, vars, string) { return once("image", s.image) },
 	"project.members": func(s *stage) (string, vars, string) {
 		return `query($id: ID!) { project(id: $id) { members(first: 100) { nodes { user { id } } } } }`, vars{"id": s.project}, s.ownerID
 	},

@@ -2,6 +2,7 @@ package blackbox_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,7 @@ type stage struct {
 	tenant             string
 	line               string // of the audit, about the version
 	shared             string // the project's space
+	dataSet, image     string // for the project
 }
 
 func newStage(t *testing.T) *stage {
@@ -58,6 +60,10 @@ func newStage(t *testing.T) *stage {
 	s.algorithm, s.version = s.create(s.input(unique("matrix")))
 	s.publish(s.version, "GROUP")
 	s.shared = s.sharedSpace("PROJECT")
+	s.dataSet, s.image = s.newDataSet("GROUP"), s.newImage()
+	if status, body := s.owner.file(http.MethodPut, s.shared+"/matrix/a.txt", "a"); status/100 != 2 {
+		t.Fatalf("%d %s", status, body)
+	}
 	s.operation = s.owner.operationOf(s.version).str("id")
 	s.admin.do("updateSettings", vars{"id": s.project, "modelApprovalRequired": true, "reason": "test"})
 	s.admin.do("grantPermission", vars{"userId": s.ownerID, "permission": "SUBMIT_URGENT_JOBS", "reason": "test"})
@@ -65,6 +71,22 @@ func newStage(t *testing.T) *stage {
 	s.space, s.tenant = me.str("me.home.id"), me.str("me.tenant.id")
 	s.line = s.owner.ask(`query($id: ID!) { auditEntries(filter: {subjectId: $id}, first: 1) { nodes { id } } }`, vars{"id": s.version}).str("auditEntries.nodes.0.id")
 	return s
+}
+
+// newDataSet registers a data set of the owner.
+func (w *world) newDataSet(visibility string) string {
+	w.t.Helper()
+	return w.owner.do("registerDataSet", vars{
+		"projectId": w.project, "name": unique("set"), "visibility": visibility, "directory": "resnet",
+	}).str("dataSet.id")
+}
+
+// newImage registers an image of the owner for the project.
+func (w *world) newImage() string {
+	w.t.Helper()
+	return w.owner.do("registerImage", vars{
+		"kind": "EXTERNAL", "name": unique("image"), "reference": "registry.example/x:1", "scope": "GROUP", "projectId": w.project,
+	}).str("registeredImage.id")
 }
 
 // fresh makes a version that a cell may use up.
@@ -98,6 +120,14 @@ var reads = map[string]func(s *stage) (document string, v vars, seen string){
 	},
 	"node":       func(s *stage) (string, vars, string) { return one("node", s.version) },
 	"auditEntry": func(s *stage) (string, vars, string) { return one("auditEntry", s.line) },
+	"dataSet":    func(s *stage) (string, vars, string) { return one("dataSet", s.dataSet) },
+	"image":      func(s *stage) (string, vars, string) { return one("image", s.image) },
+	"dataSets": func(s *stage) (string, vars, string) {
+		return many("dataSets", "DataSetFilter", vars{"projectId": s.project}, s.dataSet)
+	},
+	"images": func(s *stage) (string, vars, string) {
+		return `{ images(first: 100) { nodes { id } } }`, nil, s.image
+	},
 	"nodes": func(s *stage) (string, vars, string) {
 		return `query($id: [ID!]!) { nodes(ids: $id) { id } }`, vars{"id": []string{s.version}}, s.version
 	},
@@ -197,6 +227,19 @@ var acts = map[string]func(s *stage) vars{
 	"dismissOperations": func(s *stage) vars { return vars{"ids": []string{s.operation}} },
 	"createDirectory":   func(s *stage) vars { return vars{"spaceId": s.space, "path": unique("dir")} },
 	"deleteFiles":       func(s *stage) vars { return vars{"spaceId": s.space, "paths": []string{"resnet/lib"}} },
+	"registerDataSet": func(s *stage) vars {
+		return vars{"projectId": s.project, "name": unique("set"), "spaceId": s.shared, "directory": "matrix"}
+	},
+	"updateDataSet":  func(s *stage) vars { return vars{"id": s.dataSet, "description": unique("d")} },
+	"deleteDataSet":  func(s *stage) vars { return vars{"id": s.newDataSet("GROUP")} },
+	"cacheDataSet":   func(s *stage) vars { return vars{"id": s.newDataSet("GROUP")} },
+	"refreshDataSet": func(s *stage) vars { return vars{"id": s.newDataSet("GROUP")} },
+	// It is not cached, so who may do this is told that its state does not allow it.
+	"unzipDataSet": func(s *stage) vars { return vars{"id": s.dataSet} },
+	"registerImage": func(s *stage) vars {
+		return vars{"kind": "EXTERNAL", "name": unique("image"), "reference": "x", "projectId": s.project}
+	},
+	"deleteImage": func(s *stage) vars { return vars{"id": s.newImage()} },
 	"setStorageQuota": func(s *stage) vars {
 		return vars{"spaceId": s.shared, "quotaBytes": strconv.Itoa(1<<40 + int(serial.Add(1))), "reason": "test"}
 	},

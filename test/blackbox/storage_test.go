@@ -23,17 +23,25 @@ func (w *world) sharedSpace(kind string) string {
 	if kind == "PROJECT" {
 		f["projectId"] = w.project
 	}
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	var id string
+	w.eventually("a space of kind "+kind, func() bool {
 		got := w.owner.ask(`query($f: StorageSpaceFilter) { storageSpaces(filter: $f) { totalCount nodes { id } } }`, vars{"f": f})
-		if id := got.str("storageSpaces.nodes.0.id"); id != "" {
-			if got.str("storageSpaces.totalCount") != "1" {
-				w.t.Errorf("%s", got)
-			}
-			return id
+		if id = got.str("storageSpaces.nodes.0.id"); id != "" && got.str("storageSpaces.totalCount") != "1" {
+			w.t.Errorf("%s", got)
+		}
+		return id != ""
+	})
+	return id
+}
+
+// eventually waits until something has come about.
+func (w *world) eventually(what string, done func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("never: %s", what)
 		}
 	}
-	w.t.Fatalf("there is no space of kind %s", kind)
-	return ""
 }
 
 func TestSharedSpaces(t *testing.T) {

@@ -23,6 +23,9 @@ func Work(store *files.Store) map[operation.WorkKind]operations.Work {
 		operation.CopyIn:          {Do: w.copyIn, Undo: w.undoCopyIn},
 		operation.RemoveArtefact:  {Do: w.removeArtefact},
 		operation.RemoveDirectory: {Do: w.removeDirectory},
+		operation.FillCache:       {Do: w.fillCache, Undo: w.undoFillCache},
+		operation.UnpackCache:     {Do: w.unpackCache, Undo: w.undoUnpackCache},
+		operation.ClearCache:      {Do: w.clearCache},
 	}
 }
 
