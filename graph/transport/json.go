@@ -108,8 +108,25 @@ func decodeNumbers(raw []byte, into any) error {
 	return dec.Decode(into)
 }
 
+// leastDecoded is how many bytes a string of JSON has at least once its escapes
+// are decoded.
+func leastDecoded(text []byte) int {
+	n := len(text)
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		if i++; text[i] == 'u' {
+			n -= 4 // of the digits; the two before them become one
+		}
+		n--
+	}
+	return n
+}
+
 // scanJSON looks over JSON before it is decoded: encoding, depth and number of
-// values. What it accepts may still be no JSON.
+// values, and the length of what can only be the document. What it accepts may
+// still be no JSON.
 func scanJSON(body []byte, limits guard.Limits, what string) *refusal {
 	if !utf8.Valid(body) {
 		return malformed("%s is not valid UTF-8.", what)
@@ -137,10 +154,16 @@ func scanJSON(body []byte, limits guard.Limits, what string) *refusal {
 					i++
 				}
 			}
-			if i > len(body) {
-				i = len(body)
+			text := body[start:min(i, len(body))]
+			if depth == 1 && len(text) > limits.Bytes && leastDecoded(text) > limits.Bytes {
+				// The document, before anything makes a copy of it.
+				return guardRefusal(guard.TooLong(limits))
 			}
-			if escape := guard.EscapeFault(string(body[start:i])); escape != "" {
+			// A string without escapes is not copied to be looked at.
+			if bytes.IndexByte(text, '\\') < 0 {
+				break
+			}
+			if escape := guard.EscapeFault(string(text)); escape != "" {
 				return malformed("%s has a string that %s", what, escape)
 			}
 		}

@@ -1,8 +1,8 @@
 package transport
 
 import (
+	"bytes"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -11,6 +11,9 @@ import (
 
 	"tallyard/domain/fault"
 )
+
+// announcedRoom is how much memory is taken for a body that is only announced.
+const announcedRoom = 128 << 10
 
 // readPost reads the body of a POST: all of it, in time, and not too much.
 func (h *Handler) readPost(w http.ResponseWriter, r *http.Request) (params, *refusal) {
@@ -23,7 +26,11 @@ func (h *Handler) readPost(w http.ResponseWriter, r *http.Request) (params, *ref
 	// Not every writer can do this (a recorder in a test can't); the server's
 	// own timeouts remain then.
 	_ = control.SetReadDeadline(time.Now().Add(limits.BodyTimeout))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limits.BodyBytes))
+	var body bytes.Buffer
+	if r.ContentLength > 0 {
+		body.Grow(int(min(r.ContentLength, announcedRoom)) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limits.BodyBytes))
 	_ = control.SetReadDeadline(time.Time{})
 	var over *http.MaxBytesError
 	switch {
@@ -34,7 +41,7 @@ func (h *Handler) readPost(w http.ResponseWriter, r *http.Request) (params, *ref
 	case err != nil:
 		return params{}, malformed("The body was cut.").with("Connection", "close")
 	}
-	return decodeParams(body, limits.Document)
+	return decodeParams(body.Bytes(), limits.Document)
 }
 
 // readGet reads the query string of a GET.

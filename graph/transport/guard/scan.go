@@ -11,11 +11,15 @@ import (
 // parser's to say.
 func Scan(text string, l Limits) *Refusal {
 	if len(text) > l.Bytes {
-		return over("bytes", l.Bytes)
+		return TooLong(l)
 	}
 	s := scanner{text: text, limits: l}
 	return s.run()
 }
+
+// TooLong is the refusal of a text that is longer than the limit, for whoever
+// knows that before the text is there.
+func TooLong(l Limits) *Refusal { return over("bytes", l.Bytes) }
 
 type scanner struct {
 	text    string
