@@ -303,3 +303,26 @@ func TestAppendNothing(t *testing.T) {
 		t.Errorf("%+v, want %+v", w, want)
 	}
 }
+
+// A delete or a tombstone whose answer is lost has succeeded; what the server
+// says to the repetition is no error.
+func TestDeleteWithUnknownOutcomeSucceeds(t *testing.T) {
+	server := storetest.Serve(t, embedded.Config{})
+	proxy := storetest.NewProxy(t, server.Address())
+	log := storetest.Connect(t, eventstore.Config{Address: proxy.Address()})
+	for name, end := range map[string]func(context.Context, string, es.Expected) error{"delete": log.Delete, "tombstone": log.Tombstone} {
+		for i := range 5 {
+			for which, x := range map[string]es.Expected{"any": es.Any(), "exists": es.StreamExists(), "rev": es.At(1)} {
+				stream := fmt.Sprint(name, "-", which, "-", i)
+				mustAppend(t, log, stream, es.NoStream(), raws("made", 2)...)
+				proxy.CutNextAnswer()
+				if err := end(t.Context(), stream, x); err != nil {
+					t.Fatalf("%s: %v", stream, err)
+				}
+			}
+		}
+	}
+	if err := log.Delete(t.Context(), "delete-any-0", es.StreamExists()); err == nil {
+		t.Error("a delete of what others have deleted succeeds")
+	}
+}

@@ -59,13 +59,26 @@ func (l *Log) appendData(ctx context.Context, stream string, expected es.Expecte
 // Delete implements [es.Log].
 func (l *Log) Delete(ctx context.Context, stream string, expected es.Expected) error {
 	opts := esdb.DeleteStreamOptions{ExpectedRevision: expectedRevision(expected)}
-	_, err := call(ctx, l, func(ctx context.Context, c *esdb.Client, _ int) (*esdb.DeleteResult, error) {
+	repeated := false
+	_, err := call(ctx, l, func(ctx context.Context, c *esdb.Client, attempt int) (*esdb.DeleteResult, error) {
+		repeated = attempt > 0
 		return c.DeleteStream(ctx, stream, opts)
 	})
+	if repeated && (errors.Is(err, es.ErrStreamDeleted) || errors.Is(err, es.ErrWrongRevision) && l.gone(ctx, stream)) {
+		return nil // an earlier attempt, whose answer was lost, did it
+	}
 	if err != nil {
 		return fmt.Errorf("delete %s, expecting %s: %w", stream, expected, err)
 	}
 	return nil
+}
+
+// gone tells whether a stream shows nothing any more.
+func (l *Log) gone(ctx context.Context, stream string) bool {
+	for _, err := range l.ReadStream(ctx, stream, es.NoRevision, es.Backward, 1) {
+		return errors.Is(err, es.ErrStreamNotFound)
+	}
+	return false
 }
 
 // Tombstone implements [es.Log].

@@ -41,10 +41,7 @@ func parseACL(raw json.RawMessage) acl {
 	var list acl
 	var kinds map[string]json.RawMessage
 	if json.Unmarshal(raw, &kinds) != nil {
-		for i := range list {
-			list[i] = []string{}
-		}
-		return list
+		return closedACL()
 	}
 	for i, key := range aclKeys {
 		v, ok := kinds[key]
@@ -61,6 +58,15 @@ func parseACL(raw json.RawMessage) acl {
 		default:
 			list[i] = []string{}
 		}
+	}
+	return list
+}
+
+// closedACL lets nobody in but admins.
+func closedACL() acl {
+	var list acl
+	for i := range list {
+		list[i] = []string{}
 	}
 	return list
 }
@@ -105,12 +111,16 @@ func builtinACLs() defaultACLs {
 	return d
 }
 
-// parseSettings reads the defaults from the body of an event of $settings.
+// parseSettings reads the defaults from the body of an event of $settings. What
+// can't be read opens nothing: it may have been meant to close.
 func parseSettings(data []byte) defaultACLs {
 	d := builtinACLs()
+	if len(data) == 0 {
+		return d
+	}
 	var raw map[string]json.RawMessage
 	if json.Unmarshal(data, &raw) != nil {
-		return d
+		return defaultACLs{user: closedACL(), system: closedACL()}
 	}
 	if v, ok := raw[userStreamACL]; ok {
 		d.user = parseACL(v).orElse(d.user)
@@ -121,15 +131,19 @@ func parseSettings(data []byte) defaultACLs {
 	return d
 }
 
-// of gives the list that holds for a stream, whose metadata is given if it has any.
+// of gives the list that holds for a stream, whose metadata is given if it has
+// any. Metadata that can't be read may have held a list, so it opens nothing.
 func (d defaultACLs) of(stream string, metadata []byte) acl {
 	fallback := d.user
 	if isSystem(stream) {
 		fallback = d.system
 	}
+	if len(metadata) == 0 {
+		return fallback
+	}
 	var raw map[string]json.RawMessage
 	if json.Unmarshal(metadata, &raw) != nil {
-		return fallback
+		return closedACL()
 	}
 	own, ok := raw["$acl"]
 	if !ok {

@@ -44,7 +44,13 @@ func TestACLForms(t *testing.T) {
 		{"an unknown name of a list opens nothing", `{"$acl":"open"}`, ``, "s", ada, accessRead, false},
 		{"a slip opens nothing", `{"$acl":{"$r":7}}`, ``, "s", ada, accessRead, false},
 		{"a slip in a list opens nothing", `{"$acl":{"$r":["ada",7]}}`, ``, "s", ada, accessRead, false},
-		{"no JSON is no list", `{`, ``, "s", ada, accessRead, true},
+		{"metadata that can't be read opens nothing", `{`, ``, "s", ada, accessRead, false},
+		{"metadata that is no object opens nothing", `["ada"]`, ``, "s", ada, accessRead, false},
+		{"metadata that can't be read, admin", `{`, ``, "s", admin, accessRead, true},
+		{"settings that can't be read open nothing", ``, `{`, "s", ada, accessRead, false},
+		{"settings that can't be read open no system stream", ``, `{`, "$s", ada, accessRead, false},
+		{"settings that can't be read, a list of its own", `{"$acl":{"$r":"ada"}}`, `{`, "s", ada, accessRead, true},
+		{"settings that can't be read, admin", ``, `{`, "s", admin, accessWrite, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := parseSettings([]byte(tc.settings)).of(tc.stream, []byte(tc.metadata)).permits(tc.who, tc.want); got != tc.permitted {

@@ -161,3 +161,29 @@ func TestAppendRepetitionAnswersOriginal(t *testing.T) {
 		}
 	}
 }
+
+// What metadata says beside hiding a stream outlives its revival, also where the
+// metadata came in the same group of appends.
+func TestRevivalKeepsMetadataOfItsOwnGroup(t *testing.T) {
+	s := newTestStore(t, memOptions(newMemFS(t)))
+	defer abandon(t, s)
+	put(t, s, "s", expectation{}, 2)
+	ctx := context.Background()
+	answer := func() chan appendResult { return make(chan appendResult, 1) }
+	group := []*appendRequest{
+		{ctx: ctx, done: answer(), stream: "$$s", events: []proposed{{id: uuid.New(), kind: metadataType, contentType: contentJSON, data: []byte(`{"$tb":9223372036854775807,"$acl":{"$r":"ada"},"$maxCount":7}`)}}},
+		{ctx: ctx, done: answer(), stream: "s", events: []proposed{{id: uuid.New(), kind: "made", contentType: contentJSON}}},
+	}
+	if err := s.onCommitGoroutine(ctx, func() { s.commitGroup(group) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range group {
+		if res := <-r.done; res.err != nil || res.wrong {
+			t.Fatalf("%s: %+v", r.stream, res)
+		}
+	}
+	body, err := s.lastBody(ctx, "$$s")
+	if want := `{"$acl":{"$r":"ada"},"$maxCount":7,"$tb":2}`; err != nil || string(body) != want {
+		t.Errorf("the metadata is %s, not %s; %v", body, want, err)
+	}
+}

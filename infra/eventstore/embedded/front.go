@@ -50,6 +50,10 @@ func (c *NetworkConfig) check() error {
 	return nil
 }
 
+// maxCalls bounds the calls that are open at once on one connection, subscriptions
+// counted; further ones wait in the client.
+const maxCalls = 4096
+
 // front is one way into the server, with the rules that hold for who comes by it.
 type front struct {
 	server   *Server
@@ -66,6 +70,7 @@ func (s *Server) newFront(l net.Listener, m member, network *NetworkConfig) *fro
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxReceive),
 		grpc.MaxSendMsgSize(maxReceive),
+		grpc.MaxConcurrentStreams(maxCalls),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 		grpc.ConnectionTimeout(handshakeTime),
 		grpc.ChainUnaryInterceptor(f.guardUnary),

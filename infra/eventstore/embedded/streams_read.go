@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/grpc/status"
 )
 
 // reader is one read or subscription of a client.
@@ -71,6 +72,18 @@ func (svc *streamsService) Read(req *streams.ReadReq, out streams.Streams_ReadSe
 	return toStatus(streamTrailer(out), name, err)
 }
 
+// goesOn is asked between two pages: a read of which nothing passes the filter
+// sends nothing, and would not notice otherwise that nobody waits for it.
+func (r *reader) goesOn() error {
+	if r.server.isStopping() {
+		return r.server.stopped()
+	}
+	if err := r.out.Context().Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	return nil
+}
+
 // authorize refuses the read to who may not read the stream.
 func (r *reader) authorize(name string) error {
 	return r.store.authorize(r.out.Context(), streamTrailer(r.out), name, accessRead)
@@ -86,8 +99,8 @@ func (r *reader) readAll(o *streams.ReadReq_Options_AllOptions, backward bool, c
 	buf := takePageBuffer()
 	defer buf.giveBack()
 	for count > 0 {
-		if r.server.isStopping() {
-			return r.server.stopped()
+		if err := r.goesOn(); err != nil {
+			return err
 		}
 		limit := pageEvents
 		if r.filter == nil {
@@ -159,8 +172,8 @@ func (r *reader) readStream(name string, o *streams.ReadReq_Options_StreamOption
 		from = int64(min(x.Revision, math.MaxInt64))
 	}
 	for count > 0 {
-		if r.server.isStopping() {
-			return r.server.stopped()
+		if err := r.goesOn(); err != nil {
+			return err
 		}
 		p, next, err := r.store.readStream(ctx, name, &h, from, backward, int(min(count, pageEvents)))
 		if err != nil {

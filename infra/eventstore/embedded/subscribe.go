@@ -55,8 +55,8 @@ func (s *allSubscription) run() error {
 			return err
 		}
 		if more {
-			if s.server.isStopping() {
-				return s.server.stopped()
+			if err := s.goesOn(); err != nil {
+				return err
 			}
 			s.live = false
 			continue
@@ -183,8 +183,8 @@ func (r *reader) subscribeStream(name string, o *streams.ReadReq_Options_StreamO
 			}
 			next = max(next, following)
 			if p.more {
-				if r.server.isStopping() {
-					return r.server.stopped()
+				if err := r.goesOn(); err != nil {
+					return err
 				}
 				live, looked = false, false
 				continue

@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
 
@@ -358,4 +360,41 @@ func TestStop(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// goneStream is a call whose client has gone away.
+type goneStream struct {
+	streams.Streams_ReadServer
+	ctx context.Context
+}
+
+func (g *goneStream) Context() context.Context     { return g.ctx }
+func (g *goneStream) Send(*streams.ReadResp) error { return nil }
+func (g *goneStream) SetTrailer(metadata.MD)       {}
+func (g *goneStream) SendMsg(any) error            { return nil }
+func (g *goneStream) RecvMsg(any) error            { return io.EOF }
+func (g *goneStream) SetHeader(metadata.MD) error  { return nil }
+func (g *goneStream) SendHeader(metadata.MD) error { return nil }
+
+// A read of which nothing passes the filter sends nothing, and ends all the same
+// when its client goes away.
+func TestFilteredReadsEndWithTheirClient(t *testing.T) {
+	s := serve(t, Config{})
+	for range 4 {
+		put(t, s.store, "s", expectation{}, pageEvents)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	filter, err := newEventFilter(filterOption(1, "nothing").Filter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{store: s.store, server: s, out: &goneStream{ctx: ctx}, filter: filter}
+	if err := r.readAll(&streams.ReadReq_Options_AllOptions{AllOption: &streams.ReadReq_Options_AllOptions_Start{}}, false, 1); status.Code(err) != codes.Canceled {
+		t.Errorf("a read: %v", err)
+	}
+	a := &allSubscription{reader: r}
+	if err := a.run(); err == nil || a.looked >= s.store.committed.Load() {
+		t.Errorf("a subscription looked up to %d: %v", a.looked, err)
+	}
 }

@@ -103,6 +103,15 @@ func (tx *transaction) apply(r *appendRequest) (res appendResult, again bool) {
 	if err := tx.s.refusal(r); err != nil {
 		return appendResult{err: err}, false
 	}
+	if r.kind == requestAppend && len(r.events) > 0 && h.deleted() {
+		meta, err := tx.head(metadataPrefix + r.stream)
+		if err != nil {
+			return appendResult{err: err}, false
+		}
+		if meta.dirty {
+			return appendResult{}, true // what it revives with must be read from the disk
+		}
+	}
 	return tx.write(r, h), false
 }
 
@@ -239,11 +248,11 @@ func (tx *transaction) takeMetadata(stream string, data []byte) {
 }
 
 // oldMetadata reads the metadata that hides a stream, so that reviving it keeps
-// what else it says; a client may have written it by hand. Metadata that came
-// in this very transaction isn't on disk yet and is taken to say nothing else.
+// what else it says; a client may have written it by hand. None of this very
+// transaction is there then: apply sees to it.
 func (tx *transaction) oldMetadata(stream string) ([]byte, error) {
 	meta, err := tx.head(metadataPrefix + stream)
-	if err != nil || meta.dirty || meta.last < 0 {
+	if err != nil || meta.last < 0 {
 		return nil, err
 	}
 	e, _, err := tx.s.eventAt(metadataPrefix+stream, meta.last, meta.lastPosition)

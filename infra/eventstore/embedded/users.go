@@ -50,8 +50,10 @@ type user struct {
 // operator's file and never from the log, so that whoever reads the log learns
 // no hash. The set doesn't change while the program runs.
 type Users struct {
-	byName  map[string]user
-	nobody  []byte // hash that an unknown name is checked against, so that it takes as long
+	byName map[string]user
+	// nobody is the hash that an unknown name is checked against, so that it
+	// takes as long as the dearest of the file.
+	nobody  []byte
 	hashing chan struct{}
 
 	mu     sync.Mutex
@@ -103,6 +105,7 @@ func parseUsers(r io.Reader, cost int) (*Users, error) {
 		byName: map[string]user{}, hashing: make(chan struct{}, maxHashing),
 		key: make([]byte, sha256.Size), proven: map[[sha256.Size]byte]bool{},
 	}
+	most := cost
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
@@ -117,6 +120,9 @@ func parseUsers(r io.Reader, cost int) (*Users, error) {
 			return nil, fmt.Errorf("line %d: user %q stands there twice", n, one.name)
 		}
 		u.byName[one.name] = one
+		if c, err := bcrypt.Cost(one.hash); err == nil {
+			most = max(most, c)
+		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, err
@@ -128,7 +134,7 @@ func parseUsers(r io.Reader, cost int) (*Users, error) {
 		return nil, err
 	}
 	var err error
-	u.nobody, err = bcrypt.GenerateFromPassword(u.key, cost)
+	u.nobody, err = bcrypt.GenerateFromPassword(u.key, most)
 	return u, err
 }
 

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -180,5 +181,25 @@ func TestNetworkStops(t *testing.T) {
 	// A second is the promise; a loaded machine gets more.
 	if took := time.Since(began); took > 10*time.Second {
 		t.Error(took)
+	}
+}
+
+// An unknown name costs as much time as the dearest hash of the file, so that
+// the time tells no name.
+func TestUnknownNameCostsTheMost(t *testing.T) {
+	var lines strings.Builder
+	for i, cost := range []int{bcrypt.MinCost, bcrypt.MinCost + 2, bcrypt.MinCost + 1} {
+		hash, err := bcrypt.GenerateFromPassword([]byte("p"), cost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Fprintf(&lines, "user%d:%s:\n", i, hash)
+	}
+	u, err := parseUsers(strings.NewReader(lines.String()), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cost, err := bcrypt.Cost(u.nobody); err != nil || cost != bcrypt.MinCost+2 {
+		t.Errorf("cost %d, %v", cost, err)
 	}
 }
