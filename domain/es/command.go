@@ -24,6 +24,9 @@ type Command struct {
 	Correlation uuid.UUID
 	Causation   uuid.UUID
 	Reason      string
+	// NeedsReason: the rules want a reason for the command. Its refusals are
+	// recorded singly, however many others there are.
+	NeedsReason bool
 	// Subject is the thing that the command is about, when it exists already;
 	// it is what a refusal is recorded on.
 	Subject Ref

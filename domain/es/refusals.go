@@ -2,7 +2,7 @@ package es
 
 import (
 	"context"
-	"sync"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,36 +23,41 @@ func (CommandRefused) Changes() []Change { return nil }
 func (e CommandRefused) Subject(Ref) Ref { return e.On }
 
 // RefusalsSummarised says how many more times an actor was refused with the
-// same code within one minute, after the ones that were recorded singly.
+// same code within one minute, after the ones that were recorded singly, and
+// what they wanted.
 type RefusalsSummarised struct {
 	Code   fault.Code `json:"code"`
 	Count  int        `json:"count"`
 	Minute time.Time  `json:"minute"` // its start
+	// Of are the actions that were refused and what on, the most frequent first;
+	// empty when a program wrote it that did not tell them apart.
+	Of []RefusalsOf `json:"of"`
+}
+
+// RefusalsOf is a part of a summary: what was refused how often. On is empty
+// when the action made something new, or stands for further subjects of it.
+type RefusalsOf struct {
+	Action string `json:"action"`
+	On     Ref    `json:"on,omitzero"`
+	Count  int    `json:"count"`
 }
 
 // Changes implements Event.
 func (RefusalsSummarised) Changes() []Change { return nil }
 
+// summarisedOf is the second version of RefusalsSummarised: the first did not
+// tell what was refused.
+func summarisedOf(old json.RawMessage) (json.RawMessage, error) {
+	var ev RefusalsSummarised
+	if err := json.Unmarshal(old, &ev); err != nil {
+		return nil, err
+	}
+	ev.Of = []RefusalsOf{}
+	return json.Marshal(ev)
+}
+
 // RefusalCategory is the category of the streams of refusals, one per actor.
 const RefusalCategory = "refusals"
-
-// refusalsPerMinute are recorded singly per actor, code and minute.
-const refusalsPerMinute = 10
-
-// Refusals counts refusals, so that a client in a loop can't flood the log.
-type Refusals struct {
-	mu     sync.Mutex
-	counts map[refusalKey]int
-}
-
-type refusalKey struct {
-	tenant, user uuid.UUID
-	code         fault.Code
-	minute       time.Time
-}
-
-// NewRefusals makes the counter; its Run writes the summaries.
-func NewRefusals() *Refusals { return &Refusals{counts: map[refusalKey]int{}} }
 
 // recorded tells which kinds of faults are answers of the domain: those are
 // audited and kept for an idempotency key. The rest are mishaps.
@@ -91,15 +96,6 @@ func refusalStream(tenant, user uuid.UUID) StreamID {
 	return StreamOf(RefusalCategory, tenant, user)
 }
 
-// admit counts and tells whether this one is recorded singly.
-func (r *Refusals) admit(cmd Command, code fault.Code, now time.Time) bool {
-	k := refusalKey{cmd.Tenant, cmd.Actor.User, code, now.Truncate(time.Minute)}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.counts[k]++
-	return r.counts[k] <= refusalsPerMinute
-}
-
 // Run writes a summary of each minute that is over, until ctx ends. What was
 // counted in a minute that a crash cut off is lost.
 func (r *Refusals) Run(ctx context.Context, rt *Runtime) error {
@@ -122,23 +118,28 @@ func (r *Refusals) Run(ctx context.Context, rt *Runtime) error {
 // Summarise writes the summaries of all minutes before now's.
 func (r *Refusals) Summarise(ctx context.Context, rt *Runtime, now time.Time) {
 	r.mu.Lock()
-	over := map[refusalKey]int{}
-	for k, n := range r.counts {
+	over := map[refusalKey]*refusalCount{}
+	for k, c := range r.counts {
 		if k.minute.Before(now.Truncate(time.Minute)) {
 			delete(r.counts, k)
-			if n > refusalsPerMinute {
-				over[k] = n - refusalsPerMinute
+			if c.folded() > 0 {
+				over[k] = c
 			}
 		}
 	}
+	for k := range r.singly {
+		if k.minute.Before(now.Truncate(time.Minute)) {
+			delete(r.singly, k)
+		}
+	}
 	r.mu.Unlock()
-	for k, n := range over {
+	for k, c := range over {
 		cmd := System(rt.IDs.New(), "refusals", "summariseRefusals", k.tenant)
-		ev := RefusalsSummarised{Code: k.code, Count: n, Minute: k.minute}
+		ev := RefusalsSummarised{Code: k.code, Count: c.folded(), Minute: k.minute, Of: c.parts()}
 		if _, _, err := rt.append(ctx, cmd, refusalStream(k.tenant, k.user), Any(), []Event{ev}); err != nil {
-			rt.Logger.ErrorContext(ctx, "summary of refusals not recorded, trying again", "count", n, "error", err)
+			rt.Logger.ErrorContext(ctx, "summary of refusals not recorded, trying again", "count", ev.Count, "error", err)
 			r.mu.Lock()
-			r.counts[k] += n + refusalsPerMinute
+			r.count(k).add(c)
 			r.mu.Unlock()
 		}
 	}

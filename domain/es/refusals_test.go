@@ -2,6 +2,7 @@ package es_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -106,6 +107,75 @@ func TestRefusals(t *testing.T) {
 		theirs, _ := refusals(t, rt, other.Actor.User)
 		if len(mine) != 20 || len(theirs) != 1 {
 			t.Errorf("%d and %d", len(mine), len(theirs))
+		}
+	})
+	t.Run("AUD-01_a_flood_of_one_action_hides_no_other", func(t *testing.T) {
+		rt, c := setup(t)
+		ask := func(action string, on uuid.UUID) {
+			cmd := command("")
+			cmd.Action, cmd.Subject = action, es.Ref{Kind: "counter", ID: on}
+			refuse(t, rt, cmd, no)
+		}
+		on, other := uuid.New(), uuid.New()
+		for range 20 {
+			ask("favorite", on)
+		}
+		ask("grant", on)
+		ask("favorite", other)
+		list := history(t, rt, es.StreamOf(es.RefusalCategory, acme, alice))
+		if n := len(list); n != 12 || list[10].Meta.Action != "grant" || list[11].Subject().ID != other {
+			t.Fatalf("%d recorded", n)
+		}
+		c.pass(time.Minute)
+		rt.Refusals.Summarise(t.Context(), rt, rt.Now())
+		_, sums := refusals(t, rt, alice)
+		want := []es.RefusalsOf{{Action: "favorite", On: es.Ref{Kind: "counter", ID: on}, Count: 10}}
+		if len(sums) != 1 || sums[0].Count != 10 || !slices.Equal(sums[0].Of, want) {
+			t.Errorf("summaries %+v", sums)
+		}
+	})
+	t.Run("AUD-01_an_actor_who_varies_the_subject_is_bounded", func(t *testing.T) {
+		rt, c := setup(t)
+		for range 400 {
+			cmd := command("")
+			cmd.Subject = es.Ref{Kind: "counter", ID: uuid.New()}
+			refuse(t, rt, cmd, no)
+		}
+		for range 3 { // the first ten of a code are events all the same
+			refuse(t, rt, command(""), fault.New(fault.Forbidden, fault.CodeForbidden, "No."))
+		}
+		for range 20 {
+			granting := command("")
+			granting.Action, granting.NeedsReason = "grant", true
+			refuse(t, rt, granting, no)
+		}
+		if single, _ := refusals(t, rt, alice); len(single) != 123 {
+			t.Errorf("%d singly, want 100 and the 3 of another code and the 20 that need a reason", len(single))
+		}
+		c.pass(time.Minute)
+		rt.Refusals.Summarise(t.Context(), rt, rt.Now())
+		_, sums := refusals(t, rt, alice)
+		if len(sums) != 1 || sums[0].Count != 300 {
+			t.Fatalf("summaries %+v", sums)
+		}
+		told := 0
+		for _, of := range sums[0].Of {
+			told += of.Count
+		}
+		if told != 300 || len(sums[0].Of) > 201 || sums[0].Of[0].On != (es.Ref{}) {
+			t.Errorf("%d parts tell of %d", len(sums[0].Of), told)
+		}
+	})
+	t.Run("AUD-01_a_summary_of_before_is_read", func(t *testing.T) {
+		rt, _ := setup(t)
+		old := []byte(`{"code":"INVALID_STATE","count":990,"minute":"2030-01-02T03:04:00Z"}`)
+		env, err := rt.Registry.Decode(es.Recorded{
+			Raw:    es.Raw{Type: "refusals.summarised.v1", Data: old, Metadata: []byte(`{}`)},
+			Stream: es.StreamOf(es.RefusalCategory, acme, alice).String(),
+		})
+		ev, ok := env.Event.(es.RefusalsSummarised)
+		if err != nil || !ok || ev.Count != 990 || ev.Code != fault.CodeInvalidState || ev.Of == nil || env.Name != "refusals.summarised.v2" {
+			t.Errorf("%+v, %v", env, err)
 		}
 	})
 	t.Run("AUD-01_mishaps_are_no_refusals", func(t *testing.T) {

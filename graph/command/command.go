@@ -61,7 +61,7 @@ func (g *Gateway) Begin(ctx context.Context, o Options) (es.Command, error) {
 		return es.Command{}, err
 	}
 	field := graphql.GetFieldContext(ctx).Field
-	cmd := es.Command{ID: g.IDs.New(), Action: field.Name, Tenant: v.Tenant, Actor: v.Actor, Correlation: g.IDs.New()}
+	cmd := es.Command{ID: g.IDs.New(), Action: field.Name, Tenant: v.Tenant, Actor: v.Actor, Correlation: g.IDs.New(), NeedsReason: o.RequireReason}
 	if cmd.Request, err = g.origin(ctx, v.Tenant); err != nil {
 		return cmd, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,7 +78,8 @@ func TestCommandsThatComeAgain(t *testing.T) {
 			t.Errorf("%d entries, %v", n, err)
 		}
 		e := got["summariseRefusals"]
-		if e.Outcome != audit.Summary || e.Actor.User != alice || e.Faults[0].Code != fault.CodeInUse || string(e.Changes[0].To) != "2" {
+		if e.Outcome != audit.Summary || e.Actor.User != alice || e.Faults[0].Code != fault.CodeInUse || string(e.Changes[0].To) != "2" ||
+			!strings.Contains(string(e.Changes[2].To), `"action": "flood"`) || !strings.Contains(string(e.Changes[2].To), id.String()) {
 			t.Errorf("%+v", e)
 		}
 	})

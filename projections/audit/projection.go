@@ -29,7 +29,7 @@ var Projection = runner.Projection{
 	Indexes: indexes,
 	On: map[string]runner.Handler{
 		"refusals.command_refused.v1": onRefused,
-		"refusals.summarised.v1":      onSummarised,
+		"refusals.summarised.v2":      onSummarised,
 	},
 	Every: onEvent,
 }
@@ -74,7 +74,9 @@ func onSummarised(w *runner.Writer, e es.Envelope) error {
 	// The summary is about the actor whose stream it stands in, though the
 	// platform wrote it.
 	e.Meta.Actor = es.Actor{Kind: es.ActorUser, User: e.Root().ID}
-	write(w, e, Summary, []es.StoredFault{{Code: ev.Code}}, []es.Change{es.Set("refusals", ev.Count), es.Set("minute", ev.Minute)})
+	write(w, e, Summary, []es.StoredFault{{Code: ev.Code}}, []es.Change{
+		es.Set("refusals", ev.Count), es.Set("minute", ev.Minute), es.Set("of", ev.Of),
+	})
 	return nil
 }
 
