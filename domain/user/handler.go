@@ -74,20 +74,53 @@ func (h *Handler) Create(ctx context.Context, cmd es.Command, in Person) (es.Res
 		}
 		ids := cmd.NewIDs(2)
 		id, person := ids[0], ids[1]
-		if err := h.reserve(ctx, cmd, in.LoginName, id); err != nil {
-			return Refs{}, err
+		if err := h.enrol(ctx, cmd, id, person, in); err != nil {
+			return Refs{}, h.unmade(ctx, cmd, id, in, err)
 		}
-		if in.Outside != (Outside{}) {
-			if err := h.Runtime.Reserve(ctx, cmd, in.Outside.name(), Aggregate.Stream(cmd.Tenant, id)); err != nil {
-				return Refs{}, err
-			}
-		}
-		if err := h.describe(ctx, cmd, id, person, in); err != nil {
-			return Refs{}, err
-		}
-		_, err = es.Execute(ctx, h.Runtime, cmd, Aggregate, id, create(person))
-		return Refs{User: id}, err
+		return Refs{User: id}, nil
 	})
+}
+
+// enrol takes the names, seals what the person is called and makes the user.
+func (h *Handler) enrol(ctx context.Context, cmd es.Command, id, person uuid.UUID, in Person) error {
+	if err := h.reserve(ctx, cmd, in.LoginName, id); err != nil {
+		return err
+	}
+	if in.Outside != (Outside{}) {
+		if err := h.Runtime.Reserve(ctx, cmd, in.Outside.name(), Aggregate.Stream(cmd.Tenant, id)); err != nil {
+			return err
+		}
+	}
+	if err := h.describe(ctx, cmd, id, person, in); err != nil {
+		return err
+	}
+	_, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, id, create(person))
+	return err
+}
+
+// unmade frees the names of a user who is refused for good, so that others may
+// have them at once. After a mishap they stay: the command may come again.
+func (h *Handler) unmade(ctx context.Context, cmd es.Command, id uuid.UUID, in Person, refusal error) error {
+	if _, refused := fault.All(refusal); !refused {
+		return refusal
+	}
+	s, err := h.Load(ctx, cmd.Tenant, id)
+	if err != nil {
+		return err
+	}
+	if s.Exists() {
+		return refusal
+	}
+	names := []es.Name{LoginName(in.LoginName)}
+	if in.Outside != (Outside{}) {
+		names = append(names, in.Outside.name())
+	}
+	for _, name := range names {
+		if err := h.Runtime.ReleaseOwn(ctx, cmd, name, Aggregate.Stream(cmd.Tenant, id)); err != nil {
+			return err
+		}
+	}
+	return refusal
 }
 
 func (h *Handler) reserve(ctx context.Context, cmd es.Command, login string, id uuid.UUID) error {

@@ -50,6 +50,22 @@ func TestPerson(t *testing.T) {
 			t.Fatalf("got %v %v %v", id, ok, err)
 		}
 	})
+	t.Run("TEN-06_who_is_refused_for_one_name_leaves_the_other_free", func(t *testing.T) {
+		outside := Outside{Issuer: "https://id.example", Subject: "7"}
+		if _, err := w.Create(t.Context(), w.system("createUser"), Person{LoginName: "first", DisplayName: "First", Outside: outside}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := w.Create(t.Context(), w.system("createUser"), Person{LoginName: "second", DisplayName: "Second", Outside: outside})
+		if !fault.Is(err, fault.CodeNameTaken) {
+			t.Fatalf("got %v", err)
+		}
+		if _, err := w.Create(t.Context(), w.system("createUser"), Person{LoginName: "second", DisplayName: "Somebody else"}); err != nil {
+			t.Errorf("the login name stays taken: %v", err)
+		}
+		if id, ok, err := w.FindOutside(t.Context(), w.tenant, outside); err != nil || !ok || id == uuid.Nil {
+			t.Errorf("the first one is known as %v, %v", id, err)
+		}
+	})
 	t.Run("TEN-01_another_tenant_has_its_own_names", func(t *testing.T) {
 		cmd := w.system("createUser")
 		cmd.Tenant = uuid.New()
