@@ -2,6 +2,7 @@ package es
 
 import (
 	"encoding/binary"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,6 +36,8 @@ type Command struct {
 	Key    string
 	Digest []byte
 
+	// item is the place of the command in a batch, from 1 on; 0: it is no item.
+	item int
 	// resumed: the command may have been carried out already, in part or whole.
 	resumed bool
 	// run tells apart what one command may append more than once; nil otherwise.
@@ -66,6 +69,14 @@ func (c Command) project() uuid.UUID {
 		return c.track.project
 	}
 	return c.Project
+}
+
+// Item is the command of one item of a batch: a command of its own, whose id and
+// idempotency key follow from the batch's and its place.
+func (c Command) Item(i int) Command {
+	c.ID = uuid.NewSHA1(c.ID, []byte(strconv.Itoa(i)))
+	c.item = i + 1
+	return c
 }
 
 // idsPerCommand are drawn before a command is accepted, so that a command that

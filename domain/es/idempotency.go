@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -75,7 +76,13 @@ var keySpace = uuid.MustParse("0b1f6f0a-58c3-5f59-9f0e-61f7d3b0c9d2")
 
 func (c Command) keyStream() StreamID {
 	who := c.Actor.User.String() + "/" + c.Action + "/" + c.Key
-	return StreamOf(CommandCategory, c.Tenant, uuid.NewSHA1(keySpace, []byte(who)))
+	id := uuid.NewSHA1(keySpace, []byte(who))
+	if c.item > 0 {
+		// Apart from the key: whatever would be written into it, a client may have
+		// chosen as a key of its own.
+		id = uuid.NewSHA1(id, []byte(strconv.Itoa(c.item)))
+	}
+	return StreamOf(CommandCategory, c.Tenant, id)
 }
 
 // Result is what Run hands back: the references that the command made its

@@ -52,6 +52,30 @@ func made(t testing.TB, rt *es.Runtime) int {
 }
 
 func TestRun(t *testing.T) {
+	t.Run("GEN-03_no_key_is_that_of_an_item_of_a_batch", func(t *testing.T) {
+		rt := alone(t)
+		batch := command("a")
+		items := make([]es.Command, 3)
+		for i := range items {
+			items[i] = batch.Item(i)
+			must[es.Result[refs]](t)(count(t.Context(), rt, items[i]))
+		}
+		other := command("a#0")
+		other.Digest = []byte("another input")
+		if got := must[es.Result[refs]](t)(count(t.Context(), rt, other)); got.Replayed {
+			t.Error("it was taken for an item of the batch")
+		}
+		if n := made(t, rt); n != 8 {
+			t.Errorf("%d counters were made, want two of each item and of the other one", n)
+		}
+		for i := range items {
+			again := batch
+			again.ID = uuid.New()
+			if got := must[es.Result[refs]](t)(count(t.Context(), rt, again.Item(i))); !got.Replayed || got.Command != items[i].ID {
+				t.Errorf("item %d is not replayed: %+v", i, got)
+			}
+		}
+	})
 	t.Run("GEN-03_50_in_parallel_of_two_processes_make_one", func(t *testing.T) {
 		log := storetest.Open(t)
 		processes := []*es.Runtime{process(t, log), process(t, log)}

@@ -3,7 +3,6 @@ package operation
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/google/uuid"
 
@@ -181,7 +180,7 @@ func (h *Handler) Dismiss(ctx context.Context, cmd es.Command, ids []uuid.UUID) 
 	}
 	out := DismissResult{Items: make([]DismissItem, len(ids)), Replayed: true}
 	for i, id := range ids {
-		r, err := h.dismissOne(ctx, item(cmd, i), id)
+		r, err := h.dismissOne(ctx, cmd.Item(i), id)
 		if _, isFault := fault.All(err); err != nil && !isFault {
 			return out, fmt.Errorf("dismiss item %d: %w", i, err)
 		}
@@ -211,15 +210,6 @@ func inProject(cmd es.Command, decide es.Decide[State]) es.Decide[State] {
 		cmd.In(s.Project)
 		return decide(s)
 	}
-}
-
-// item is the command of one item of a batch: its key is key#index.
-func item(cmd es.Command, i int) es.Command {
-	if cmd.Key != "" {
-		cmd.Key += "#" + strconv.Itoa(i)
-	}
-	cmd.ID = uuid.NewSHA1(cmd.ID, []byte(strconv.Itoa(i)))
-	return cmd
 }
 
 func batchSize(n int) *fault.Fault {

@@ -36,7 +36,7 @@ func (h *Handler) DeleteFiles(ctx context.Context, cmd es.Command, space uuid.UU
 	}
 	out := DeleteResult{Items: make([]DeleteItem, len(paths)), Replayed: true}
 	for i, path := range paths {
-		r, err := h.deleteOne(ctx, item(cmd, i), space, path, i)
+		r, err := h.deleteOne(ctx, cmd.Item(i), space, path, i)
 		if _, isFault := fault.All(err); err != nil && !isFault {
 			return out, fmt.Errorf("delete item %d: %w", i, err)
 		}

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/google/uuid"
 
@@ -174,14 +173,6 @@ func (h *Handler) change(ctx context.Context, cmd es.Command, space uuid.UUID, k
 func part(cmd es.Command, step string) es.Command {
 	cmd.ID = uuid.NewSHA1(cmd.ID, []byte(step))
 	return cmd
-}
-
-// item is the command of one item of a batch: its key is key#index.
-func item(cmd es.Command, i int) es.Command {
-	if cmd.Key != "" {
-		cmd.Key += "#" + strconv.Itoa(i)
-	}
-	return part(cmd, strconv.Itoa(i))
 }
 
 func parsePath(text string, field ...string) (Path, error) {

@@ -177,7 +177,7 @@ func (a *API) DeleteVersions(ctx context.Context, in gqlmodel.DeleteAlgorithmVer
 	}
 	done := command.Done{Command: gate.Command, Replayed: true}
 	for i, id := range in.Ids {
-		item, res, err := a.deleteItem(ctx, a.Commands.Item(cmd, i), id)
+		item, res, err := a.deleteItem(ctx, cmd.Item(i), id)
 		if err != nil {
 			return nil, err
 		}

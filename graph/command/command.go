@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -112,16 +111,6 @@ func digest(args map[string]any) ([]byte, error) {
 	}
 	sum := sha256.Sum256(b)
 	return sum[:], nil
-}
-
-// Item is the command of one item of a batch: a command of its own, whose key
-// is the batch's with the item's place.
-func (g *Gateway) Item(cmd es.Command, i int) es.Command {
-	cmd.ID = g.IDs.New()
-	if cmd.Key != "" {
-		cmd.Key += "#" + strconv.Itoa(i)
-	}
-	return cmd
 }
 
 // Done is what a command's receipt is made of.
