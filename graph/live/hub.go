@@ -46,6 +46,7 @@ type Hub struct {
 	mu     sync.Mutex
 	from   es.Position   // everything behind it is in kept, up to head
 	head   es.Position   // the last position that was seen
+	last   relay.Live    // the last event that was seen; nothing lies between it and head
 	kept   []kept        // ordered by position
 	bytes  int           // of all that is kept
 	moved  chan struct{} // closed when head moves
@@ -81,7 +82,7 @@ func (h *Hub) Ready(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read the head of the log: %w", err)
 		}
-		h.head = rec.Position
+		h.head, h.last = rec.Position, relay.Live{Position: rec.Position, Event: rec.ID}
 	}
 	h.from = h.head
 	h.moved = make(chan struct{})
@@ -116,7 +117,11 @@ func (h *Hub) add(ctx context.Context, rec es.Recorded) {
 		// A newer program wrote it: its read model is halted and says so; there
 		// is nothing that this one could show of it.
 		h.Logger.WarnContext(ctx, "live updates pass over an event", "error", err)
-		h.advance(rec.Position)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if rec.Position > h.head {
+			h.reached(rec)
+		}
 		return
 	}
 	bytes := sizeOf(env)
@@ -127,8 +132,13 @@ func (h *Hub) add(ctx context.Context, rec es.Recorded) {
 	}
 	h.kept = append(h.kept, kept{env, bytes})
 	h.bytes += bytes
-	h.head = rec.Position
+	h.reached(rec)
 	h.trim()
+}
+
+// reached moves head to an event; h.mu is held.
+func (h *Hub) reached(rec es.Recorded) {
+	h.head, h.last = rec.Position, relay.Live{Position: rec.Position, Event: rec.ID}
 	h.wake()
 }
 
@@ -187,6 +197,15 @@ func (h *Hub) Head() es.Position {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.head
+}
+
+// now is the last position that the hub has seen, and the last event up to it.
+// A snapshot's cursor names the event: whether a log has it can be told, while a
+// mere position lies in every log that has grown past it.
+func (h *Hub) now() (head es.Position, last relay.Live) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.head, h.last
 }
 
 // Reach waits until the hub has seen a position.

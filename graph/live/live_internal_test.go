@@ -212,7 +212,8 @@ func TestResume(t *testing.T) {
 	t.Run("LIV-02_RESYNC_for_a_cursor_of_another_store", func(t *testing.T) {
 		for name, l := range map[string]relay.Live{
 			"store": {Position: 1, Event: uuid.New(), Store: uuid.New()}, "event": {Position: 1, Event: uuid.New(), Store: w.Store},
-			"end": {Position: 1 << 40, Event: uuid.New(), Store: w.Store},
+			"end":      {Position: 1 << 40, Event: uuid.New(), Store: w.Store},
+			"snapshot": {Position: 1 << 40, Store: w.Store},
 		} {
 			cursor := w.Sealer.LiveCursor(w.tenant, l)
 			ch, stop := w.subscribe(&cursor)
@@ -223,6 +224,21 @@ func TestResume(t *testing.T) {
 				t.Errorf("another %s: then %+v", name, i)
 			}
 			stop()
+		}
+	})
+	t.Run("LIV-02_a_snapshots_cursor_names_the_last_event", func(t *testing.T) {
+		// In a log that was restored from an older backup and has grown since,
+		// something else lies there.
+		l, _, bad := w.Sealer.OpenLive(w.tenant, first.cursor, w.Store)
+		if bad != nil || l.Event == uuid.Nil {
+			t.Fatalf("%+v, %v", l, bad)
+		}
+		l.Event = uuid.New()
+		cursor := w.Sealer.LiveCursor(w.tenant, l)
+		ch, stop := w.subscribe(&cursor)
+		defer stop()
+		if i := w.next(ch); i == nil || i.kind != "resync" {
+			t.Errorf("comes %+v", i)
 		}
 	})
 	t.Run("TEN-01_a_cursor_of_another_tenant_is_refused", func(t *testing.T) {

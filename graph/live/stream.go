@@ -29,7 +29,9 @@ func Stream[T any](ctx context.Context, h *Hub, after *string, src Source[T]) (<
 	if err != nil {
 		return nil, err
 	}
-	s := &stream[T]{hub: h, src: src, tenant: v.Tenant, out: make(chan *T), feed: feed{hub: h, at: h.Head()}}
+	s := &stream[T]{hub: h, src: src, tenant: v.Tenant, out: make(chan *T)}
+	s.feed.hub = h
+	s.feed.at, s.begins = h.now()
 	resync := false
 	if after != nil {
 		if resync, err = s.resume(ctx, *after); err != nil {
@@ -58,7 +60,8 @@ type stream[T any] struct {
 	tenant uuid.UUID
 	out    chan *T
 	feed   feed
-	cursor string // of the last item
+	begins relay.Live // the last event before the snapshot
+	cursor string     // of the last item
 	rights rights
 	part   relay.Live // where the stream resumes in the middle of an event
 }
@@ -73,8 +76,8 @@ func (s *stream[T]) resume(ctx context.Context, after string) (resync bool, err 
 	if !same {
 		return true, nil
 	}
-	if l.Event == uuid.Nil {
-		return false, nil
+	if l.Position == es.StartPosition {
+		return false, nil // the log was empty
 	}
 	if l.Part != uuid.Nil {
 		s.part, s.feed.at = l, l.Position-1 // the event comes once more, for the rest of its items
@@ -110,7 +113,7 @@ func (s *stream[T]) items(ctx context.Context, snapshot, resync bool) error {
 		return s.send(ctx, s.src.Resync(s.cursor))
 	}
 	if snapshot {
-		s.cursor = s.sealed(relay.Live{Position: s.feed.at})
+		s.cursor = s.sealed(s.begins)
 		// Lists are read from rows. What they lack now would never come: its events
 		// lie before the cursor.
 		if err := s.hub.rows(ctx, s.feed.at, rowsPatience, s.src.Projections); err != nil {

@@ -87,7 +87,7 @@ const livePurpose = "live"
 // the position finds it fast in the store that gave it out.
 type Live struct {
 	Position es.Position
-	Event    uuid.UUID // nil: at the position itself, where a snapshot was taken
+	Event    uuid.UUID // nil: before the first one
 	Store    uuid.UUID // identity of the store
 	// Part tells how far the items of an event go that has several: the last
 	// thing that was told of. Nil: all of them were sent.
