@@ -77,8 +77,9 @@ func concerns(in gqlmodel.AuditFilter, env es.Envelope) bool {
 	return root != uuid.Nil && (id.UUID == root || id.Parent == root)
 }
 
-// line is the audit entry that an event began; further events of the same
-// command are part of it already. The rights are those of this moment.
+// line is the audit entry that an event began, or that it added to: a command
+// may go on in other streams, or after its work on disk. The rights are those of
+// this moment.
 func (a *API) line(ctx context.Context, in gqlmodel.AuditFilter, env es.Envelope, cursor string) (*gqlmodel.AuditTailEvent, error) {
 	if !proj.Recorded(env) {
 		if concerns(in, env) {
@@ -96,8 +97,7 @@ func (a *API) line(ctx context.Context, in gqlmodel.AuditFilter, env es.Envelope
 	}
 	kind := gqlmodel.EventKindCreated
 	found, err := a.Queries.Matching(ctx, f, env.ID)
-	if _, late := env.Event.(es.CommandRefused); err == nil && late && len(found) == 0 {
-		// The command was on record before it was refused: its line changed.
+	if err == nil && len(found) == 0 {
 		kind = gqlmodel.EventKindChanged
 		found, err = a.Queries.MatchingCommand(ctx, f, env.Meta.Command)
 	}

@@ -6014,7 +6014,7 @@ extend type Query {
 type AuditTailEvent {
   "Where this item lies; give it as ` + "`" + `after` + "`" + ` to go on behind it."
   cursor: String!
-  "SNAPSHOT for the first item, which has no entry; CREATED for every line; CHANGED for one that was refused after it had begun; RESYNC when the cursor is of no use."
+  "SNAPSHOT for the first item, which has no entry; CREATED for every line; CHANGED for one to which its command added something, an end for instance; RESYNC when the cursor is of no use."
   kind: EventKind!
   "The line."
   auditEntry: AuditEntry

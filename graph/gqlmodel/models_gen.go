@@ -482,7 +482,7 @@ type AuditSubject struct {
 type AuditTailEvent struct {
 	// Where this item lies; give it as `after` to go on behind it.
 	Cursor string `json:"cursor"`
-	// SNAPSHOT for the first item, which has no entry; CREATED for every line; CHANGED for one that was refused after it had begun; RESYNC when the cursor is of no use.
+	// SNAPSHOT for the first item, which has no entry; CREATED for every line; CHANGED for one to which its command added something, an end for instance; RESYNC when the cursor is of no use.
 	Kind EventKind `json:"kind"`
 	// The line.
 	AuditEntry *AuditEntry `json:"auditEntry"`

@@ -192,6 +192,17 @@ func TestAuditTail(t *testing.T) {
 			}
 		}
 	})
+	t.Run("LIV-02_what_a_command_adds_to_its_line_is_told", func(t *testing.T) {
+		tail := auditor.subscribe(`subscription($a: ID!) { auditTail(filter: {actorId: $a, actions: ["uploadFile"]}) { kind auditEntry { changes { field } } } }`, vars{"a": w.ownerID})
+		tail.next()
+		w.owner.upload("added/file", "content")
+		if item := tail.next(); item.str("kind") != "CREATED" {
+			t.Errorf("it began with %s", item)
+		}
+		if item := tail.next(); item.str("kind") != "CHANGED" || !slices.Contains(item.strs("auditEntry.changes", "field"), "sha256") {
+			t.Errorf("then came %s", item)
+		}
+	})
 	t.Run("AUD-02_the_tail_is_for_who_may_read_it", func(t *testing.T) {
 		for _, c := range []client{w.owner, as(t, "oscar")} {
 			if end := c.subscribe(document, vars{"p": w.project}).end(patience); end.errors.str("0.extensions.code") != "FORBIDDEN" {
