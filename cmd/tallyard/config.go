@@ -36,6 +36,7 @@ type config struct {
 	network     eventStoreNetwork
 	room        eventStoreRoom
 	providers   string // file of identity providers; empty: none
+	lostPeople  bool   // go on without the keys of persons
 	publicURL   string // where browsers reach the program; empty: where it listens
 }
 
@@ -63,6 +64,7 @@ func commonFlags(addr string) []cli.Flag {
 		&cli.Int64Flag{Name: "quota-project", Sources: env("quota-project"), Usage: "the same for the space of a project"},
 		&cli.Int64Flag{Name: "quota-tenant", Sources: env("quota-tenant"), Usage: "the same for the space of a tenant"},
 		&cli.StringFlag{Name: "oidc-config", Sources: env("oidc-config"), Usage: "file of OpenID Connect providers whose people may sign in (JSON, docs/operations.md)"},
+		&cli.BoolFlag{Name: "accept-lost-people", Usage: "start although the database has lost the keys of persons, who are erased persons then"},
 		&cli.StringFlag{Name: "public-url", Sources: env("public-url"), Usage: "where browsers reach the program, such as https://tallyard.example.com (default: where it listens); sign-in by browser comes back there"},
 		&cli.StringFlag{Name: "admin-socket", Sources: env("admin-socket"), Usage: "unix socket of the command line (default: inside the data directory)"},
 	}
@@ -123,7 +125,7 @@ func configOf(cmd *cli.Command) config {
 		copyRate: cmd.Int64("copy-rate"),
 		limits:   storage.Limits{Home: cmd.Int64("quota-home"), Project: cmd.Int64("quota-project"), Tenant: cmd.Int64("quota-tenant")},
 		network:  eventStoreNetworkOf(cmd),
-		room:     eventStoreRoomOf(cmd), providers: cmd.String("oidc-config"), publicURL: cmd.String("public-url"),
+		room:     eventStoreRoomOf(cmd), providers: cmd.String("oidc-config"), publicURL: cmd.String("public-url"), lostPeople: cmd.Bool("accept-lost-people"),
 	}
 }
 
@@ -158,6 +160,9 @@ func (c *config) check() error {
 	}
 	if c.logFormat != "json" && c.logFormat != "text" {
 		return fmt.Errorf("--log-format %q: choose json or text", c.logFormat)
+	}
+	if c.dataDir == "" {
+		return errors.New("--data-dir is empty; name a directory, or leave it out for " + defaultDataDir())
 	}
 	if c.dataDir, err = filepath.Abs(c.dataDir); err != nil {
 		return fmt.Errorf("--data-dir: %w", err)

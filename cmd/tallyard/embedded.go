@@ -103,9 +103,12 @@ func masterKey(c config) (*keys.Master, error) {
 	if c.masterKey != "" {
 		return keys.Load(c.masterKey)
 	}
-	dir := filepath.Join(c.dataDir, "keys")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	path := masterKeyPath(c.dataDir)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("a directory for keys: %w", err)
 	}
-	return keys.LoadOrCreate(filepath.Join(dir, "master.key"))
+	return keys.LoadOrCreate(path)
 }
+
+// masterKeyPath is where the installation's key lies unless it is elsewhere.
+func masterKeyPath(dataDir string) string { return filepath.Join(dataDir, "keys", "master.key") }

@@ -98,7 +98,8 @@ func build(ctx context.Context, c config, s *stores, logger *slog.Logger) (p *pa
 	if err != nil {
 		return p, err
 	}
-	persons, err := keys.NewPersons(master, postgres.NewPersonKeys(p.pool), es.SystemClock{})
+	held := postgres.NewPersonKeys(p.pool)
+	persons, err := keys.NewPersons(master, held, es.SystemClock{})
 	if err != nil {
 		return p, err
 	}
@@ -121,6 +122,9 @@ func build(ctx context.Context, c config, s *stores, logger *slog.Logger) (p *pa
 	p.disk.Account(p.accounts, p.digests)
 	if p.store, err = es.Identity(ctx, p.domain.runtime); err != nil {
 		return p, fmt.Errorf("event store: %w", err)
+	}
+	if err := p.belong(ctx, c, held); err != nil {
+		return p, err
 	}
 	p.origins = origins{postgres.NewOrigins(p.pool)}
 	set, err := projections(persons)

@@ -92,6 +92,12 @@ func (rt *Runtime) Holder(ctx context.Context, tenant uuid.UUID, n Name) (Stream
 	return s, err == nil, err
 }
 
+// EverReserved tells whether anything ever had a name, or asked for it.
+func (rt *Runtime) EverReserved(ctx context.Context, tenant uuid.UUID, n Name) (bool, error) {
+	l, err := load(ctx, rt, nameAggregate, rt.NameStream(tenant, n), uuid.Nil)
+	return l.Revision >= 0, err
+}
+
 // Reserve takes a name for a stream; the same holder may ask again. A name
 // whose holder never came to be is taken over once OrphanAfter has passed.
 //

@@ -41,6 +41,11 @@ func (h *Handler) Find(ctx context.Context, name string) (uuid.UUID, bool, error
 	return id, err == nil, err
 }
 
+// EverNamed tells whether a tenant ever had a name.
+func (h *Handler) EverNamed(ctx context.Context, name string) (bool, error) {
+	return h.Runtime.EverReserved(ctx, es.PlatformTenant, reservation(name))
+}
+
 // Create is `createTenant`.
 func (h *Handler) Create(ctx context.Context, cmd es.Command, name string) (es.Result[Refs], error) {
 	return h.CreateWith(ctx, cmd, name, func() error { return nil })

@@ -92,9 +92,12 @@ func (r Rule) refuses(c rune, first bool) *fault.Fault {
 	if unicode.IsControl(c) && (!r.Lines || (c != '\n' && c != '\r' && c != '\t')) {
 		return fault.New(fault.Invalid, fault.CodeInvalidCharacters, "Control characters are not allowed; remove them.")
 	}
-	// Format characters other than joiners (which some scripts need) hide in
-	// names: bidirectional overrides, zero-width no-break spaces, tags.
-	if unicode.Is(unicode.Cf, c) && c != '\u200c' && c != '\u200d' {
+	// What can't be seen hides in texts and makes twins of names: bidirectional
+	// overrides, zero-width spaces, tags, fillers. Joiners are needed by some
+	// scripts, and the variants of emoji in free text.
+	if unicode.Is(unicode.Cf, c) && c != '\u200c' && c != '\u200d' ||
+		unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c) && c != '\u200c' ||
+		r.Allowed != nil && unicode.Is(unicode.Variation_Selector, c) {
 		return fault.New(fault.Invalid, fault.CodeInvalidCharacters, "Invisible formatting characters are not allowed; remove them.")
 	}
 	if r.Allowed != nil && !r.Allowed(c) || first && r.First != nil && !r.First(c) {

@@ -168,8 +168,11 @@ func live(tokens []Token, now time.Time) func(func(Token) bool) {
 
 func revokeToken(id uuid.UUID) es.Decide[State] {
 	return onKnown(func(s State) ([]es.Event, error) {
-		if _, ok := s.token(id); !ok {
+		if slices.Contains(s.Revoked, id) {
 			return nil, nil
+		}
+		if _, ok := s.token(id); !ok {
+			return nil, access.Missing().At("tokenId")
 		}
 		return []es.Event{TokenRevoked{ID: id}}, nil
 	})

@@ -42,6 +42,8 @@ type State struct {
 	Status Status // empty: there is no such user
 	Roles  []Grant
 	Tokens []Token
+	// Revoked are the ids of tokens that were revoked.
+	Revoked []uuid.UUID
 	// Followed are those of the roles that groups at an identity provider give,
 	// since FollowedAt as they are.
 	Followed   []Grant
@@ -58,7 +60,7 @@ type State struct {
 func (s State) Exists() bool { return s.Status != "" }
 
 // Aggregate folds users. It is cached: rights are asked for on every request.
-var Aggregate = es.Aggregate[State]{Category: Category, Fold: 2, Cached: true, Evolve: evolve}
+var Aggregate = es.Aggregate[State]{Category: Category, Fold: 3, Cached: true, Evolve: evolve}
 
 func evolve(s State, env es.Envelope) State {
 	switch ev := env.Event.(type) {
@@ -89,6 +91,7 @@ func evolve(s State, env es.Envelope) State {
 		s.Tokens = append(slices.Clip(s.Tokens), Token{ID: ev.ID, Digest: ev.Digest, ExpiresAt: ev.ExpiresAt})
 	case TokenRevoked:
 		s.Tokens = without(s.Tokens, func(t Token) bool { return t.ID == ev.ID })
+		s.Revoked = append(slices.Clip(s.Revoked), ev.ID)
 	case Removed:
 		s.Status, s.Roles, s.Followed, s.Tokens, s.Permissions = RemovedState, nil, nil, nil, nil
 	case PersonalDataErased:

@@ -34,10 +34,11 @@ func UnmarshalTime(v any) (time.Time, error) {
 		return time.Time{}, malformed("A Time is a string in RFC 3339, such as \"2026-11-30T20:45:28Z\".")
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
+	t = t.UTC() // an offset can lead out of the years that can be written
 	if err != nil || t.Year() < 1970 || t.Year() > 9999 {
 		return time.Time{}, malformed("A Time is written in RFC 3339 and lies between 1970 and 9999, such as \"2026-11-30T20:45:28Z\".")
 	}
-	return t.UTC().Truncate(time.Microsecond), nil
+	return t.Truncate(time.Microsecond), nil
 }
 
 // MarshalLong writes a Long.

@@ -45,6 +45,14 @@ func (k *PersonKeys) Put(ctx context.Context, tenant, person uuid.UUID, wrapped 
 	return kept, nil
 }
 
+// Any tells whether there is the key of anybody.
+func (k *PersonKeys) Any(ctx context.Context) (some bool, err error) {
+	if err := k.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM tallyard.person_keys)`).Scan(&some); err != nil {
+		return false, fmt.Errorf("look for person keys: %w", err)
+	}
+	return some, nil
+}
+
 // Delete destroys a person's key; it is no error when there is none.
 func (k *PersonKeys) Delete(ctx context.Context, tenant, person uuid.UUID) error {
 	_, err := k.pool.Exec(ctx, `DELETE FROM tallyard.person_keys WHERE tenant = $1 AND person = $2`, tenant, person)

@@ -210,7 +210,8 @@ func TestCopyMovesAProgram(t *testing.T) {
 	}
 	sameHistory(t, w.at("old"), w.at("new"))
 	w.copyKey("old", "new")
-	p = w.dev("new")
+	w.refusedWith("new", "no key of any person", "--accept-lost-people")
+	p = w.dev("new", "--accept-lost-people")
 	if got := eventually(t, p, "late"); got != want {
 		t.Errorf("the program on the copy says\n%s\nwhere the old one said\n%s", got, want)
 	}
