@@ -13,6 +13,8 @@ import (
 	"tallyard/domain/project"
 	"tallyard/domain/user"
 	projalgorithm "tallyard/projections/algorithm"
+	projdataset "tallyard/projections/dataset"
+	projimage "tallyard/projections/image"
 	projoperation "tallyard/projections/operation"
 	"tallyard/projections/runner"
 )
@@ -25,10 +27,15 @@ type belongings struct {
 	reader     *runner.Reader
 	algorithms projalgorithm.Queries
 	operations projoperation.Queries
+	dataSets   projdataset.Queries
+	images     projimage.Queries
 }
 
 func newBelongings(log es.Log, reader *runner.Reader) belongings {
-	return belongings{log, reader, projalgorithm.Queries{Reader: reader}, projoperation.Queries{Reader: reader}}
+	return belongings{
+		log, reader, projalgorithm.Queries{Reader: reader}, projoperation.Queries{Reader: reader},
+		projdataset.Queries{Reader: reader}, projimage.Queries{Reader: reader},
+	}
 }
 
 // Of implements user.Belongings.
@@ -44,7 +51,21 @@ func (b belongings) Of(ctx context.Context, tenant, owner uuid.UUID) ([]user.Bel
 	if err != nil {
 		return nil, err
 	}
-	list := make([]user.Belonging, 0, len(algorithms)+len(operations))
+	dataSets, err := b.dataSets.OwnedBy(ctx, tenant, owner)
+	if err != nil {
+		return nil, err
+	}
+	images, err := b.images.OwnedBy(ctx, tenant, owner)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]user.Belonging, 0, len(algorithms)+len(operations)+len(dataSets)+len(images))
+	for _, s := range dataSets {
+		list = append(list, user.Belonging{Ref: s.Ref(), Project: s.Project, Name: s.Name})
+	}
+	for _, s := range images {
+		list = append(list, user.Belonging{Ref: s.Ref(), Project: s.Project, Name: s.Name})
+	}
 	for _, s := range algorithms {
 		list = append(list, user.Belonging{Ref: es.Ref{Kind: algorithm.Category, ID: s.ID}, Project: s.Project, Name: s.Name})
 	}
@@ -60,9 +81,23 @@ func (b belongings) In(ctx context.Context, tenant, id uuid.UUID) ([]project.Con
 		return nil, err
 	}
 	algorithms, err := b.algorithms.InProject(ctx, tenant, id)
-	list := make([]project.Content, len(algorithms))
-	for i, s := range algorithms {
-		list[i] = project.Content{Ref: es.Ref{Kind: algorithm.Category, ID: s.ID}, Name: s.Name}
+	if err != nil {
+		return nil, err
+	}
+	dataSets, err := b.dataSets.InProject(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	images, err := b.images.InProject(ctx, tenant, id)
+	list := make([]project.Content, 0, len(algorithms)+len(dataSets)+len(images))
+	for _, s := range algorithms {
+		list = append(list, project.Content{Ref: es.Ref{Kind: algorithm.Category, ID: s.ID}, Name: s.Name})
+	}
+	for _, s := range dataSets {
+		list = append(list, project.Content{Ref: s.Ref(), Name: s.Name})
+	}
+	for _, s := range images {
+		list = append(list, project.Content{Ref: s.Ref(), Name: s.Name})
 	}
 	return list, err
 }
@@ -73,7 +108,8 @@ func (b belongings) current(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = b.reader.WaitFor(ctx, rec.Position, projalgorithm.Projection.Name, projoperation.Projection.Name)
+		err = b.reader.WaitFor(ctx, rec.Position, projalgorithm.Projection.Name, projoperation.Projection.Name,
+			projdataset.Projection.Name, projimage.Projection.Name)
 		if errors.Is(err, runner.ErrStale) {
 			return fault.New(fault.Unavailable, fault.CodeUnavailable, "What there is is not known completely at this moment; try again.")
 		}

@@ -117,6 +117,7 @@ func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Ma
 	d.caches = &datasets.Flow{Runtime: rt, DataSets: d.dataSets, Operations: d.operations}
 	d.dataSets.Operations = d.caches
 	d.images = &image.Handler{Runtime: rt, Access: d.users, Projects: d.projects, Users: imageUsers{}}
+	d.ownership.Movers[dataset.Category], d.ownership.Movers[image.Category] = d.dataSets, d.images
 	d.operations.Subjects = subjects(d.artefacts, d.sharing, d.caches)
 	return d
 }

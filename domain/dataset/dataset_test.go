@@ -35,6 +35,7 @@ func TestGolden(t *testing.T) {
 		Registered{Project: vision, Owner: alice, Name: "digits", Description: "Handwritten", Visibility: access.Group, Content: c},
 		Updated{Name: &Moved{"digits", "numbers"}, Description: &Moved{"", "x"}, Visibility: &Moved{"GROUP", "GLOBAL"}, Content: &MovedContent{c, c}},
 		Removed{Name: "digits", Project: vision, Cached: true, Operation: op},
+		OwnershipTransferred{From: alice, To: bob},
 		CacheBegun{Step: Refresh, Operation: op, After: 1},
 		CacheEnded{Step: Fill, Operation: op, Outcome: Succeeded, Files: 3, Bytes: 42, Problem: "x"},
 	)
@@ -104,6 +105,9 @@ func TestDecisions(t *testing.T) {
 		{"TEN-01_who_does_not_see_it_learns_nothing", state(), update(grants(bob, false), Update{Name: patch.To("x")}, nil), fault.CodeNotFound, 0},
 		{"GEN-04_another_version_is_refused", state(), update(grants(alice, true), Update{ExpectedVersion: &two}, nil), fault.CodeVersionConflict, 0},
 		{"STO-08_not_its_directory_while_it_is_cached", state(filling), update(grants(alice, true), Update{}, moved), fault.CodeInvalidState, 0},
+		{"TEN-05_given_to_another_owner", state(), transfer(alice, bob), "", 1},
+		{"TEN-05_not_what_is_anothers_already", state(), transfer(bob, alice), "", 0},
+		{"TEN-05_not_what_is_gone", state(Removed{}), transfer(alice, bob), "", 0},
 		{"STO-08_the_owner_removes", state(), remove(grants(alice, true), nil, nil, op), "", 1},
 		{"STO-08_a_tenant_admin_removes", state(), remove(grants(bob, false, access.TenantAdmin), nil, nil, op), "", 1},
 		{"STO-08_an_auditor_does_not", state(), remove(grants(bob, false, access.Auditor), nil, nil, op), fault.CodeForbidden, 0},

@@ -12,6 +12,7 @@ var Types = []es.TypeDef{
 	es.Type[Registered]("dataset.registered.v1"),
 	es.Type[Updated]("dataset.updated.v1"),
 	es.Type[Removed]("dataset.removed.v1"),
+	es.Type[OwnershipTransferred]("dataset.ownership_transferred.v1"),
 	es.Type[CacheBegun]("dataset.cache_begun.v1"),
 	es.Type[CacheEnded]("dataset.cache_ended.v1"),
 }

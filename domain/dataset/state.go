@@ -89,6 +89,8 @@ func evolve(s State, env es.Envelope) State {
 		s = e.apply(s)
 		s.Version++
 		s.Updated = env.Meta.Time
+	case OwnershipTransferred:
+		s.Owner = e.To
 	case Removed:
 		s = State{Tenant: s.Tenant, ID: s.ID}
 	case CacheBegun:

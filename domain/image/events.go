@@ -10,6 +10,7 @@ import (
 var Types = []es.TypeDef{
 	es.Type[Registered]("image.registered.v1"),
 	es.Type[Removed]("image.removed.v1"),
+	es.Type[OwnershipTransferred]("image.ownership_transferred.v1"),
 }
 
 // Registered makes an image known. What it is never changes: another one is

@@ -32,7 +32,7 @@ var private = Settings{
 }
 
 func TestGolden(t *testing.T) {
-	golden.Check(t, Types, Registered{Project: vision, Owner: alice, Settings: private}, Removed{Name: "x"})
+	golden.Check(t, Types, Registered{Project: vision, Owner: alice, Settings: private}, Removed{Name: "x"}, OwnershipTransferred{From: alice, To: bob})
 }
 
 func TestRegister(t *testing.T) {

@@ -84,6 +84,8 @@ func evolve(s State, env es.Envelope) State {
 			Tenant: env.Stream.Tenant, ID: env.Root().ID, Project: e.Project, Owner: e.Owner, Settings: e.Settings,
 			Version: 1, Created: env.Meta.Time,
 		}
+	case OwnershipTransferred:
+		s.Owner = e.To
 	case Removed:
 		return State{Tenant: s.Tenant, ID: s.ID}
 	}

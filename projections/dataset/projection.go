@@ -27,11 +27,13 @@ var Projection = runner.Projection{
 	Indexes:    indexes,
 	Categories: []string{dataset.Category},
 	On: map[string]runner.Handler{
-		"dataset.registered.v1":  onRegistered,
-		"dataset.updated.v1":     onUpdated,
-		"dataset.removed.v1":     onRemoved,
-		"dataset.cache_begun.v1": onCacheBegun,
-		"dataset.cache_ended.v1": onCacheEnded,
+		"dataset.registered.v1": onRegistered,
+		"dataset.updated.v1":    onUpdated,
+		"dataset.removed.v1":    onRemoved,
+
+		"dataset.ownership_transferred.v1": onTransferred,
+		"dataset.cache_begun.v1":           onCacheBegun,
+		"dataset.cache_ended.v1":           onCacheEnded,
 	},
 }
 
@@ -102,5 +104,10 @@ func onCacheEnded(w *runner.Writer, e es.Envelope) error {
 	case ev.Step != dataset.Unzip:
 		w.Exec(`UPDATE {g}.data_sets SET cached = false, cache = cache - ARRAY['ready', 'files', 'bytes', 'filled'] WHERE id = $1`, id)
 	}
+	return nil
+}
+
+func onTransferred(w *runner.Writer, e es.Envelope) error {
+	w.Exec(`UPDATE {g}.data_sets SET owner = $2 WHERE id = $1`, e.Root().ID, e.Event.(dataset.OwnershipTransferred).To)
 	return nil
 }

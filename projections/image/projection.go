@@ -24,7 +24,9 @@ var Projection = runner.Projection{
 	Schema:     schema,
 	Indexes:    indexes,
 	Categories: []string{image.Category},
-	On:         map[string]runner.Handler{"image.registered.v1": onRegistered, "image.removed.v1": onRemoved},
+	On: map[string]runner.Handler{
+		"image.registered.v1": onRegistered, "image.removed.v1": onRemoved, "image.ownership_transferred.v1": onTransferred,
+	},
 }
 
 func onRegistered(w *runner.Writer, e es.Envelope) error {
@@ -41,5 +43,10 @@ func onRegistered(w *runner.Writer, e es.Envelope) error {
 
 func onRemoved(w *runner.Writer, e es.Envelope) error {
 	w.Exec(`DELETE FROM {g}.images WHERE id = $1`, e.Root().ID)
+	return nil
+}
+
+func onTransferred(w *runner.Writer, e es.Envelope) error {
+	w.Exec(`UPDATE {g}.images SET owner = $2 WHERE id = $1`, e.Root().ID, e.Event.(image.OwnershipTransferred).To)
 	return nil
 }

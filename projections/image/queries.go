@@ -110,3 +110,21 @@ func scan(row pgx.CollectableRow) (image.State, error) {
 	s.Created = s.Created.UTC()
 	return s, json.Unmarshal(settings, &s.Settings)
 }
+
+// OwnedBy gives all that a user owns.
+func (q Queries) OwnedBy(ctx context.Context, tenant, owner uuid.UUID) ([]image.State, error) {
+	return q.all(ctx, "t.tenant = $1 AND t.owner = $2", tenant, owner)
+}
+
+// InProject gives all that belongs to a project.
+func (q Queries) InProject(ctx context.Context, tenant, project uuid.UUID) ([]image.State, error) {
+	return q.all(ctx, "t.tenant = $1 AND t.project = $2", tenant, project)
+}
+
+func (q Queries) all(ctx context.Context, cond string, args ...any) ([]image.State, error) {
+	rows, err := q.Reader.Query(ctx, "SELECT "+columns+" FROM {g}.images t WHERE "+cond+" ORDER BY t.id", args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scan)
+}

@@ -277,3 +277,19 @@ func TestImages(t *testing.T) {
 		w.owner.do("registerImage", private)
 	})
 }
+
+func TestStorageLeaves(t *testing.T) {
+	w := newWorld(t)
+	set, image := w.newDataSet("PRIVATE"), w.newImage()
+	t.Run("TEN-11_a_project_with_data_sets_and_images_is_not_closed", func(*testing.T) {
+		w.admin.refuse("closeProject", vars{"id": w.project, "reason": "test"}, "IN_USE", "IN_USE")
+	})
+	t.Run("TEN-05_data_sets_and_images_are_given_to_another", func(t *testing.T) {
+		got := w.admin.do("transferOwnership", vars{"fromUserId": w.ownerID, "toUserId": w.peerID, "reason": "left"})
+		if got.str("moved") != "2" || w.peer.dataSet(set).str("owner.id") != w.peerID || w.owner.dataSet(set).v != nil {
+			t.Errorf("%s", got)
+		}
+		w.owner.refuse("deleteImage", vars{"id": image}, "FORBIDDEN")
+		w.peer.do("deleteImage", vars{"id": image})
+	})
+}
