@@ -14,6 +14,10 @@ import (
 	"time"
 )
 
+func (r *mutationResolver) SetUserQuota(ctx context.Context, input gqlmodel.SetUserQuotaInput) (*gqlmodel.SetUserQuotaPayload, error) {
+	return r.People.SetUserQuota(ctx, input)
+}
+
 func (r *mutationResolver) TransferOwnership(ctx context.Context, input gqlmodel.TransferOwnershipInput) (*gqlmodel.TransferOwnershipPayload, error) {
 	return r.People.TransferOwnership(ctx, input)
 }
@@ -168,6 +172,10 @@ func (r *userResolver) Permissions(ctx context.Context, obj *gqlmodel.User) ([]g
 
 func (r *userResolver) BusinessScope(ctx context.Context, obj *gqlmodel.User) (*gqlmodel.BusinessScope, error) {
 	return r.People.BusinessScope(ctx, obj)
+}
+
+func (r *userResolver) Quota(ctx context.Context, obj *gqlmodel.User) (*gqlmodel.UserQuota, error) {
+	return r.People.Quota(ctx, obj)
 }
 
 func (r *userResolver) History(ctx context.Context, obj *gqlmodel.User, first *int32, after *string) (*gqlmodel.HistoryConnection, error) {

@@ -29,6 +29,7 @@ var Types = []es.TypeDef{
 	es.Type[PermissionGranted]("user.permission_granted.v1"),
 	es.Type[PermissionRevoked]("user.permission_revoked.v1"),
 	es.Type[BusinessScopeSet]("user.business_scope_set.v1"),
+	es.Type[QuotaSet]("user.quota_set.v1"),
 	es.Type[Suspended]("user.suspended.v1"),
 	es.Type[Reinstated]("user.reinstated.v1"),
 	es.Type[Removed]("user.removed.v1"),

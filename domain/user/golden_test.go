@@ -25,6 +25,7 @@ func TestGolden(t *testing.T) {
 		PermissionGranted{access.PublishModels},
 		PermissionRevoked{access.SubmitUrgentJobs},
 		BusinessScopeSet{access.TrainingAndInference, access.Inference},
+		QuotaSet{To: Quota{CPUMillis: new(int64), Accelerators: map[string]int64{"A100": 2}}},
 		Suspended{},
 		Reinstated{},
 		Removed{From: Active},

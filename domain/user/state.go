@@ -52,6 +52,8 @@ type State struct {
 	Permissions []access.Permission
 	// Scope is the business scope that was set; empty: none was.
 	Scope access.BusinessScope
+	// Quota bounds what runs for the user.
+	Quota Quota
 	// Version counts the changes; it tells two states of one user apart.
 	Version int
 }
@@ -83,6 +85,8 @@ func evolve(s State, env es.Envelope) State {
 		s.Permissions = without(s.Permissions, func(p access.Permission) bool { return p == ev.Permission })
 	case BusinessScopeSet:
 		s.Scope = ev.To
+	case QuotaSet:
+		s.Quota = ev.To
 	case Suspended:
 		s.Status = SuspendedState
 	case Reinstated:

@@ -41,6 +41,7 @@ type UserResolver interface {
 	Roles(ctx context.Context, obj *gqlmodel.User) ([]*gqlmodel.RoleGrant, error)
 	Permissions(ctx context.Context, obj *gqlmodel.User) ([]gqlmodel.Permission, error)
 	BusinessScope(ctx context.Context, obj *gqlmodel.User) (*gqlmodel.BusinessScope, error)
+	Quota(ctx context.Context, obj *gqlmodel.User) (*gqlmodel.UserQuota, error)
 	History(ctx context.Context, obj *gqlmodel.User, first *int32, after *string) (*gqlmodel.HistoryConnection, error)
 }
 type UserConnectionResolver interface {
@@ -167,6 +168,52 @@ func (ec *executionContext) field_User_history_args(ctx context.Context, rawArgs
 // endregion ***************************** args.gotpl *****************************
 
 // region    **************************** field.gotpl *****************************
+
+func (ec *executionContext) _AcceleratorQuota_type(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.AcceleratorQuota) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AcceleratorQuota_type(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Type, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AcceleratorQuota_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AcceleratorQuota", field, false, false, "String")
+}
+
+func (ec *executionContext) _AcceleratorQuota_count(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.AcceleratorQuota) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AcceleratorQuota_count(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Count, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNLong2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AcceleratorQuota_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AcceleratorQuota", field, false, false, "Long")
+}
 
 func (ec *executionContext) _AddProjectMemberPayload_project(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.AddProjectMemberPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
@@ -2594,6 +2641,102 @@ func (ec *executionContext) fieldContext_SetBusinessScopePayload_receipt(_ conte
 	return fc, nil
 }
 
+func (ec *executionContext) _SetUserQuotaPayload_user(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.SetUserQuotaPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetUserQuotaPayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖtallyardᚋgraphᚋgqlmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SetUserQuotaPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetUserQuotaPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetUserQuotaPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.SetUserQuotaPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetUserQuotaPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*gqlmodel.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetUserQuotaPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetUserQuotaPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetUserQuotaPayload_receipt(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.SetUserQuotaPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetUserQuotaPayload_receipt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Receipt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Receipt) graphql.Marshaler {
+			return ec.marshalNReceipt2ᚖtallyardᚋgraphᚋgqlmodelᚐReceipt(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetUserQuotaPayload_receipt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetUserQuotaPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Receipt(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _SuspendUserPayload_user(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.SuspendUserPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3536,6 +3679,38 @@ func (ec *executionContext) fieldContext_User_businessScope(_ context.Context, f
 	return graphql.NewScalarFieldContext("User", field, true, true, "BusinessScope")
 }
 
+func (ec *executionContext) _User_quota(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_quota(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.User().Quota(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.UserQuota) graphql.Marshaler {
+			return ec.marshalOUserQuota2ᚖtallyardᚋgraphᚋgqlmodelᚐUserQuota(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_quota(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserQuota(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _User_history(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3749,6 +3924,84 @@ func (ec *executionContext) fieldContext_UserEdge_node(_ context.Context, field 
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UserQuota_cpuMillis(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.UserQuota) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserQuota_cpuMillis(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CPUMillis, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UserQuota_cpuMillis(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserQuota", field, false, false, "Long")
+}
+
+func (ec *executionContext) _UserQuota_memoryBytes(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.UserQuota) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserQuota_memoryBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MemoryBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UserQuota_memoryBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserQuota", field, false, false, "Long")
+}
+
+func (ec *executionContext) _UserQuota_accelerators(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.UserQuota) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserQuota_accelerators(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Accelerators, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*gqlmodel.AcceleratorQuota) graphql.Marshaler {
+			return ec.marshalNAcceleratorQuota2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐAcceleratorQuotaᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserQuota_accelerators(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UserQuota",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AcceleratorQuota(ctx, field)
 		},
 	}
 	return fc, nil
@@ -4000,6 +4253,55 @@ func (ec *executionContext) fieldContext_Viewer_home(_ context.Context, field gr
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
+
+func (ec *executionContext) unmarshalInputAcceleratorQuotaInput(ctx context.Context, obj any) (gqlmodel.AcceleratorQuotaInput, error) {
+	var it gqlmodel.AcceleratorQuotaInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"type", "count"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "type":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("type"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Type = data
+		case "count":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("count"))
+			data, err := ec.unmarshalNLong2int64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Count = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalAcceleratorQuotaInput unmarshals raw into the AcceleratorQuotaInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalAcceleratorQuotaInput(ctx context.Context, raw any) (gqlmodel.AcceleratorQuotaInput, error) {
+	var out gqlmodel.AcceleratorQuotaInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "AcceleratorQuotaInput", raw, &out)
+	return out, err
+}
 
 func (ec *executionContext) unmarshalInputAddProjectMemberInput(ctx context.Context, obj any) (gqlmodel.AddProjectMemberInput, error) {
 	var it gqlmodel.AddProjectMemberInput
@@ -5090,6 +5392,83 @@ func UnmarshalSetBusinessScopeInput(ctx context.Context, raw any) (gqlmodel.SetB
 	return out, err
 }
 
+func (ec *executionContext) unmarshalInputSetUserQuotaInput(ctx context.Context, obj any) (gqlmodel.SetUserQuotaInput, error) {
+	var it gqlmodel.SetUserQuotaInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"userId", "cpuMillis", "memoryBytes", "accelerators", "reason", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "userId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UserID = data
+		case "cpuMillis":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("cpuMillis"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CPUMillis = graphql.OmittableOf(data)
+		case "memoryBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("memoryBytes"))
+			data, err := ec.unmarshalOLong2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MemoryBytes = graphql.OmittableOf(data)
+		case "accelerators":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("accelerators"))
+			data, err := ec.unmarshalOAcceleratorQuotaInput2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐAcceleratorQuotaInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Accelerators = graphql.OmittableOf(data)
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalSetUserQuotaInput unmarshals raw into the SetUserQuotaInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalSetUserQuotaInput(ctx context.Context, raw any) (gqlmodel.SetUserQuotaInput, error) {
+	var out gqlmodel.SetUserQuotaInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "SetUserQuotaInput", raw, &out)
+	return out, err
+}
+
 func (ec *executionContext) unmarshalInputSuspendUserInput(ctx context.Context, obj any) (gqlmodel.SuspendUserInput, error) {
 	var it gqlmodel.SuspendUserInput
 	if obj == nil {
@@ -5468,6 +5847,44 @@ func UnmarshalUserFilter(ctx context.Context, raw any) (gqlmodel.UserFilter, err
 // endregion ************************** interface.gotpl ***************************
 
 // region    **************************** object.gotpl ****************************
+
+var acceleratorQuotaImplementors = []string{"AcceleratorQuota"}
+
+func (ec *executionContext) _AcceleratorQuota(ctx context.Context, sel ast.SelectionSet, obj *gqlmodel.AcceleratorQuota) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, acceleratorQuotaImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AcceleratorQuota")
+		case "type":
+			out.Values[i] = ec._AcceleratorQuota_type(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "count":
+			out.Values[i] = ec._AcceleratorQuota_count(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
 
 var addProjectMemberPayloadImplementors = []string{"AddProjectMemberPayload"}
 
@@ -6541,6 +6958,49 @@ func (ec *executionContext) _SetBusinessScopePayload(ctx context.Context, sel as
 	return out
 }
 
+var setUserQuotaPayloadImplementors = []string{"SetUserQuotaPayload"}
+
+func (ec *executionContext) _SetUserQuotaPayload(ctx context.Context, sel ast.SelectionSet, obj *gqlmodel.SetUserQuotaPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setUserQuotaPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetUserQuotaPayload")
+		case "user":
+			out.Values[i] = ec._SetUserQuotaPayload_user(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._SetUserQuotaPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "receipt":
+			out.Values[i] = ec._SetUserQuotaPayload_receipt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
 var suspendUserPayloadImplementors = []string{"SuspendUserPayload"}
 
 func (ec *executionContext) _SuspendUserPayload(ctx context.Context, sel ast.SelectionSet, obj *gqlmodel.SuspendUserPayload) graphql.Marshaler {
@@ -6919,6 +7379,12 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._User_businessScope(ctx, field, obj)
 				})
+		case "quota":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._User_quota(ctx, field, obj)
+				})
 		case "history":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
 				true, true,
@@ -7029,6 +7495,49 @@ func (ec *executionContext) _UserEdge(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var userQuotaImplementors = []string{"UserQuota"}
+
+func (ec *executionContext) _UserQuota(ctx context.Context, sel ast.SelectionSet, obj *gqlmodel.UserQuota) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, userQuotaImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UserQuota")
+		case "cpuMillis":
+			out.Values[i] = ec._UserQuota_cpuMillis(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "memoryBytes":
+			out.Values[i] = ec._UserQuota_memoryBytes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "accelerators":
+			out.Values[i] = ec._UserQuota_accelerators(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
 var viewerImplementors = []string{"Viewer"}
 
 func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, obj *gqlmodel.Viewer) graphql.Marshaler {
@@ -7110,6 +7619,35 @@ func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, o
 // endregion **************************** object.gotpl ****************************
 
 // region    ***************************** type.gotpl *****************************
+
+func (ec *executionContext) marshalNAcceleratorQuota2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐAcceleratorQuotaᚄ(ctx context.Context, sel ast.SelectionSet, v []*gqlmodel.AcceleratorQuota) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAcceleratorQuota2ᚖtallyardᚋgraphᚋgqlmodelᚐAcceleratorQuota(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNAcceleratorQuota2ᚖtallyardᚋgraphᚋgqlmodelᚐAcceleratorQuota(ctx context.Context, sel ast.SelectionSet, v *gqlmodel.AcceleratorQuota) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "AcceleratorQuota!")
+		return graphql.Null
+	}
+	return ec._AcceleratorQuota(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNAcceleratorQuotaInput2ᚖtallyardᚋgraphᚋgqlmodelᚐAcceleratorQuotaInput(ctx context.Context, v any) (*gqlmodel.AcceleratorQuotaInput, error) {
+	res, err := ec.unmarshalInputAcceleratorQuotaInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
 
 func (ec *executionContext) unmarshalNAddProjectMemberInput2tallyardᚋgraphᚋgqlmodelᚐAddProjectMemberInput(ctx context.Context, v any) (gqlmodel.AddProjectMemberInput, error) {
 	res, err := ec.unmarshalInputAddProjectMemberInput(ctx, v)
@@ -7538,6 +8076,19 @@ func (ec *executionContext) marshalNSetBusinessScopePayload2ᚖtallyardᚋgraph�
 	return ec._SetBusinessScopePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNSetUserQuotaInput2tallyardᚋgraphᚋgqlmodelᚐSetUserQuotaInput(ctx context.Context, v any) (gqlmodel.SetUserQuotaInput, error) {
+	res, err := ec.unmarshalInputSetUserQuotaInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSetUserQuotaPayload2ᚖtallyardᚋgraphᚋgqlmodelᚐSetUserQuotaPayload(ctx context.Context, sel ast.SelectionSet, v *gqlmodel.SetUserQuotaPayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "SetUserQuotaPayload!")
+		return graphql.Null
+	}
+	return ec._SetUserQuotaPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNSuspendUserInput2tallyardᚋgraphᚋgqlmodelᚐSuspendUserInput(ctx context.Context, v any) (gqlmodel.SuspendUserInput, error) {
 	res, err := ec.unmarshalInputSuspendUserInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -7725,6 +8276,23 @@ func (ec *executionContext) marshalNViewer2ᚖtallyardᚋgraphᚋgqlmodelᚐView
 	return ec._Viewer(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalOAcceleratorQuotaInput2ᚕᚖtallyardᚋgraphᚋgqlmodelᚐAcceleratorQuotaInputᚄ(ctx context.Context, v any) ([]*gqlmodel.AcceleratorQuotaInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*gqlmodel.AcceleratorQuotaInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNAcceleratorQuotaInput2ᚖtallyardᚋgraphᚋgqlmodelᚐAcceleratorQuotaInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
 func (ec *executionContext) unmarshalOBusinessScope2ᚖtallyardᚋgraphᚋgqlmodelᚐBusinessScope(ctx context.Context, v any) (*gqlmodel.BusinessScope, error) {
 	if v == nil {
 		return nil, nil
@@ -7768,6 +8336,13 @@ func (ec *executionContext) unmarshalOUserFilter2ᚖtallyardᚋgraphᚋgqlmodel�
 	}
 	res, err := ec.unmarshalInputUserFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOUserQuota2ᚖtallyardᚋgraphᚋgqlmodelᚐUserQuota(ctx context.Context, sel ast.SelectionSet, v *gqlmodel.UserQuota) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UserQuota(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOUserState2ᚖtallyardᚋgraphᚋgqlmodelᚐUserState(ctx context.Context, v any) (*gqlmodel.UserState, error) {

@@ -61,6 +61,11 @@ type DirectiveRoot struct {
 }
 
 type ComplexityRoot struct {
+	AcceleratorQuota struct {
+		Count func(childComplexity int) int
+		Type  func(childComplexity int) int
+	}
+
 	AcceleratorRequest struct {
 		Count  func(childComplexity int) int
 		Series func(childComplexity int) int
@@ -537,6 +542,7 @@ type ComplexityRoot struct {
 		RevokeRole              func(childComplexity int, input gqlmodel.RevokeRoleInput) int
 		SetBusinessScope        func(childComplexity int, input gqlmodel.SetBusinessScopeInput) int
 		SetStorageQuota         func(childComplexity int, input gqlmodel.SetStorageQuotaInput) int
+		SetUserQuota            func(childComplexity int, input gqlmodel.SetUserQuotaInput) int
 		SuspendUser             func(childComplexity int, input gqlmodel.SuspendUserInput) int
 		TransferOwnership       func(childComplexity int, input gqlmodel.TransferOwnershipInput) int
 		UnfavoriteAlgorithm     func(childComplexity int, input gqlmodel.UnfavoriteAlgorithmInput) int
@@ -799,6 +805,12 @@ type ComplexityRoot struct {
 		UserErrors   func(childComplexity int) int
 	}
 
+	SetUserQuotaPayload struct {
+		Receipt    func(childComplexity int) int
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	Settings struct {
 		ApprovalExpiryDays              func(childComplexity int) int
 		ClientAddressRetentionDays      func(childComplexity int) int
@@ -930,6 +942,7 @@ type ComplexityRoot struct {
 		ID            func(childComplexity int) int
 		LoginName     func(childComplexity int) int
 		Permissions   func(childComplexity int) int
+		Quota         func(childComplexity int) int
 		Roles         func(childComplexity int) int
 		State         func(childComplexity int) int
 	}
@@ -951,6 +964,12 @@ type ComplexityRoot struct {
 		Details func(childComplexity int) int
 		Field   func(childComplexity int) int
 		Message func(childComplexity int) int
+	}
+
+	UserQuota struct {
+		Accelerators func(childComplexity int) int
+		CPUMillis    func(childComplexity int) int
+		MemoryBytes  func(childComplexity int) int
 	}
 
 	Viewer struct {
@@ -979,6 +998,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 	ec := newExecutionContext(nil, e, nil)
 	_ = ec
 	switch typeName + "." + field {
+
+	case "AcceleratorQuota.count":
+		if e.ComplexityRoot.AcceleratorQuota.Count == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AcceleratorQuota.Count(childComplexity), true
+	case "AcceleratorQuota.type":
+		if e.ComplexityRoot.AcceleratorQuota.Type == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AcceleratorQuota.Type(childComplexity), true
 
 	case "AcceleratorRequest.count":
 		if e.ComplexityRoot.AcceleratorRequest.Count == nil {
@@ -3005,6 +3037,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SetStorageQuota(childComplexity, args["input"].(gqlmodel.SetStorageQuotaInput)), true
+	case "Mutation.setUserQuota":
+		if e.ComplexityRoot.Mutation.SetUserQuota == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setUserQuota_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetUserQuota(childComplexity, args["input"].(gqlmodel.SetUserQuotaInput)), true
 	case "Mutation.suspendUser":
 		if e.ComplexityRoot.Mutation.SuspendUser == nil {
 			break
@@ -4208,6 +4251,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SetStorageQuotaPayload.UserErrors(childComplexity), true
 
+	case "SetUserQuotaPayload.receipt":
+		if e.ComplexityRoot.SetUserQuotaPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetUserQuotaPayload.Receipt(childComplexity), true
+	case "SetUserQuotaPayload.user":
+		if e.ComplexityRoot.SetUserQuotaPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetUserQuotaPayload.User(childComplexity), true
+	case "SetUserQuotaPayload.userErrors":
+		if e.ComplexityRoot.SetUserQuotaPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetUserQuotaPayload.UserErrors(childComplexity), true
+
 	case "Settings.approvalExpiryDays":
 		if e.ComplexityRoot.Settings.ApprovalExpiryDays == nil {
 			break
@@ -4734,6 +4796,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Permissions(childComplexity), true
+	case "User.quota":
+		if e.ComplexityRoot.User.Quota == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Quota(childComplexity), true
 	case "User.roles":
 		if e.ComplexityRoot.User.Roles == nil {
 			break
@@ -4810,6 +4878,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UserError.Message(childComplexity), true
 
+	case "UserQuota.accelerators":
+		if e.ComplexityRoot.UserQuota.Accelerators == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserQuota.Accelerators(childComplexity), true
+	case "UserQuota.cpuMillis":
+		if e.ComplexityRoot.UserQuota.CPUMillis == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserQuota.CPUMillis(childComplexity), true
+	case "UserQuota.memoryBytes":
+		if e.ComplexityRoot.UserQuota.MemoryBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserQuota.MemoryBytes(childComplexity), true
+
 	case "Viewer.businessScope":
 		if e.ComplexityRoot.Viewer.BusinessScope == nil {
 			break
@@ -4874,6 +4961,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalers := func() *graphql.InputUnmarshalerIndex {
 		return graphql.NewInputUnmarshalerIndex(
+			graphql.NewInputUnmarshaler("AcceleratorQuotaInput", ec.unmarshalInputAcceleratorQuotaInput),
 			graphql.NewInputUnmarshaler("AcceleratorRequestInput", ec.unmarshalInputAcceleratorRequestInput),
 			graphql.NewInputUnmarshaler("AddProjectMemberInput", ec.unmarshalInputAddProjectMemberInput),
 			graphql.NewInputUnmarshaler("AlgorithmEventsFilter", ec.unmarshalInputAlgorithmEventsFilter),
@@ -4928,6 +5016,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("RevokeRoleInput", ec.unmarshalInputRevokeRoleInput),
 			graphql.NewInputUnmarshaler("SetBusinessScopeInput", ec.unmarshalInputSetBusinessScopeInput),
 			graphql.NewInputUnmarshaler("SetStorageQuotaInput", ec.unmarshalInputSetStorageQuotaInput),
+			graphql.NewInputUnmarshaler("SetUserQuotaInput", ec.unmarshalInputSetUserQuotaInput),
 			graphql.NewInputUnmarshaler("StorageSpaceFilter", ec.unmarshalInputStorageSpaceFilter),
 			graphql.NewInputUnmarshaler("SuspendUserInput", ec.unmarshalInputSuspendUserInput),
 			graphql.NewInputUnmarshaler("TenantAdminInput", ec.unmarshalInputTenantAdminInput),
@@ -7184,6 +7273,8 @@ type User implements Node {
   permissions: [Permission!]!
   "Which part of the platform they work with, for themselves, tenant admins and auditors; null for others."
   businessScope: BusinessScope
+  "What all that runs for them may hold together, for themselves, tenant admins and auditors; null for others."
+  quota: UserQuota
   "What happened to them, oldest first; roles and tokens for themselves, tenant admins and auditors. What they were called is gone once their data is erased. Give ` + "`" + `first` + "`" + `."
   history(
     "How many; 1 to 100."
@@ -7854,7 +7945,61 @@ type CloseProjectPayload {
   receipt: Receipt!
 }
 
+"What all that runs for one person may hold together."
+type UserQuota {
+  "Thousandths of a CPU; null is no bound."
+  cpuMillis: Long
+  "Bytes of memory; null is no bound."
+  memoryBytes: Long
+  "Accelerators by type; a type that is not named has no bound."
+  accelerators: [AcceleratorQuota!]!
+}
+
+"How many accelerators of one type."
+type AcceleratorQuota {
+  "The type."
+  type: String!
+  "How many."
+  count: Long!
+}
+
+"How many accelerators of one type."
+input AcceleratorQuotaInput {
+  "The type."
+  type: String!
+  "How many; zero or more."
+  count: Long!
+}
+
+"What a person may hold; what is absent stays, null takes the bound away."
+input SetUserQuotaInput {
+  "The person."
+  userId: ID!
+  "Thousandths of a CPU."
+  cpuMillis: Long
+  "Bytes of memory."
+  memoryBytes: Long
+  "Accelerators by type, all of them at once."
+  accelerators: [AcceleratorQuotaInput!]
+  "Why; it is kept in the history."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to setUserQuota."
+type SetUserQuotaPayload {
+  "The person."
+  user: User
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
 extend type Mutation {
+  "Bounds what all that runs for a person may hold together; for tenant admins."
+  setUserQuota("Whose, to what." input: SetUserQuotaInput!): SetUserQuotaPayload!
   "Gives all that a person owns to somebody else; for tenant admins. Files stay where they are, what runs stays with who started it."
   transferOwnership("From whom to whom." input: TransferOwnershipInput!): TransferOwnershipPayload!
   "Takes a person out of the tenant, with their roles and tokens; for tenant admins. While they own anything or have anything running, IN_USE names it."
@@ -8263,6 +8408,16 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 // childFields_* functions provide shared child field context lookups.
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
+
+func (ec *executionContext) childFields_AcceleratorQuota(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "type":
+		return ec.fieldContext_AcceleratorQuota_type(ctx, field)
+	case "count":
+		return ec.fieldContext_AcceleratorQuota_count(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AcceleratorQuota", field.Name)
+}
 
 func (ec *executionContext) childFields_AcceleratorRequest(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
@@ -9590,6 +9745,18 @@ func (ec *executionContext) childFields_SetStorageQuotaPayload(ctx context.Conte
 	return nil, fmt.Errorf("no field named %q was found under type SetStorageQuotaPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_SetUserQuotaPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_SetUserQuotaPayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_SetUserQuotaPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_SetUserQuotaPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetUserQuotaPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Settings(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -9842,6 +10009,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_permissions(ctx, field)
 	case "businessScope":
 		return ec.fieldContext_User_businessScope(ctx, field)
+	case "quota":
+		return ec.fieldContext_User_quota(ctx, field)
 	case "history":
 		return ec.fieldContext_User_history(ctx, field)
 	}
@@ -9884,6 +10053,18 @@ func (ec *executionContext) childFields_UserError(ctx context.Context, field gra
 		return ec.fieldContext_UserError_details(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UserError", field.Name)
+}
+
+func (ec *executionContext) childFields_UserQuota(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cpuMillis":
+		return ec.fieldContext_UserQuota_cpuMillis(ctx, field)
+	case "memoryBytes":
+		return ec.fieldContext_UserQuota_memoryBytes(ctx, field)
+	case "accelerators":
+		return ec.fieldContext_UserQuota_accelerators(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UserQuota", field.Name)
 }
 
 func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -40,6 +40,7 @@ type MutationResolver interface {
 	RetryOperation(ctx context.Context, input gqlmodel.RetryOperationInput) (*gqlmodel.RetryOperationPayload, error)
 	CancelOperation(ctx context.Context, input gqlmodel.CancelOperationInput) (*gqlmodel.CancelOperationPayload, error)
 	DismissOperations(ctx context.Context, input gqlmodel.DismissOperationsInput) (*gqlmodel.DismissOperationsPayload, error)
+	SetUserQuota(ctx context.Context, input gqlmodel.SetUserQuotaInput) (*gqlmodel.SetUserQuotaPayload, error)
 	TransferOwnership(ctx context.Context, input gqlmodel.TransferOwnershipInput) (*gqlmodel.TransferOwnershipPayload, error)
 	RemoveUser(ctx context.Context, input gqlmodel.RemoveUserInput) (*gqlmodel.RemoveUserPayload, error)
 	CloseProject(ctx context.Context, input gqlmodel.CloseProjectInput) (*gqlmodel.CloseProjectPayload, error)
@@ -585,6 +586,20 @@ func (ec *executionContext) field_Mutation_setStorageQuota_args(ctx context.Cont
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (gqlmodel.SetStorageQuotaInput, error) {
 			return ec.unmarshalNSetStorageQuotaInput2tallyardᚋgraphᚋgqlmodelᚐSetStorageQuotaInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_setUserQuota_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (gqlmodel.SetUserQuotaInput, error) {
+			return ec.unmarshalNSetUserQuotaInput2tallyardᚋgraphᚋgqlmodelᚐSetUserQuotaInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -2705,6 +2720,50 @@ func (ec *executionContext) fieldContext_Mutation_dismissOperations(ctx context.
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_dismissOperations_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_setUserQuota(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setUserQuota(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetUserQuota(ctx, fc.Args["input"].(gqlmodel.SetUserQuotaInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.SetUserQuotaPayload) graphql.Marshaler {
+			return ec.marshalNSetUserQuotaPayload2ᚖtallyardᚋgraphᚋgqlmodelᚐSetUserQuotaPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setUserQuota(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SetUserQuotaPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setUserQuota_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -5449,6 +5508,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "dismissOperations":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_dismissOperations(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "setUserQuota":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setUserQuota(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++

@@ -27,6 +27,22 @@ type Node interface {
 	IsNode()
 }
 
+// How many accelerators of one type.
+type AcceleratorQuota struct {
+	// The type.
+	Type string `json:"type"`
+	// How many.
+	Count int64 `json:"count"`
+}
+
+// How many accelerators of one type.
+type AcceleratorQuotaInput struct {
+	// The type.
+	Type string `json:"type"`
+	// How many; zero or more.
+	Count int64 `json:"count"`
+}
+
 // Accelerator cards of one type.
 type AcceleratorRequest struct {
 	// The series, such as NVIDIA or Ascend.
@@ -1909,6 +1925,32 @@ type SetStorageQuotaPayload struct {
 	Receipt *Receipt `json:"receipt"`
 }
 
+// What a person may hold; what is absent stays, null takes the bound away.
+type SetUserQuotaInput struct {
+	// The person.
+	UserID string `json:"userId"`
+	// Thousandths of a CPU.
+	CPUMillis graphql.Omittable[*int64] `json:"cpuMillis"`
+	// Bytes of memory.
+	MemoryBytes graphql.Omittable[*int64] `json:"memoryBytes"`
+	// Accelerators by type, all of them at once.
+	Accelerators graphql.Omittable[[]*AcceleratorQuotaInput] `json:"accelerators"`
+	// Why; it is kept in the history.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to setUserQuota.
+type SetUserQuotaPayload struct {
+	// The person.
+	User *User `json:"user"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // What can be set for the platform, a tenant or a project, and what holds there. For the platform's operators, a tenant's admins and auditors, and the admins of a project.
 type Settings struct {
 	// Opaque id.
@@ -2308,6 +2350,8 @@ type User struct {
 	Permissions []Permission `json:"permissions"`
 	// Which part of the platform they work with, for themselves, tenant admins and auditors; null for others.
 	BusinessScope *BusinessScope `json:"businessScope"`
+	// What all that runs for them may hold together, for themselves, tenant admins and auditors; null for others.
+	Quota *UserQuota `json:"quota"`
 	// What happened to them, oldest first; roles and tokens for themselves, tenant admins and auditors. What they were called is gone once their data is erased. Give `first`.
 	History *HistoryConnection `json:"history"`
 	UserID  uuid.UUID          `json:"-"`
@@ -2354,6 +2398,16 @@ type UserFilter struct {
 	ProjectID graphql.Omittable[*string] `json:"projectId"`
 	// In this state.
 	State graphql.Omittable[*UserState] `json:"state"`
+}
+
+// What all that runs for one person may hold together.
+type UserQuota struct {
+	// Thousandths of a CPU; null is no bound.
+	CPUMillis *int64 `json:"cpuMillis"`
+	// Bytes of memory; null is no bound.
+	MemoryBytes *int64 `json:"memoryBytes"`
+	// Accelerators by type; a type that is not named has no bound.
+	Accelerators []*AcceleratorQuota `json:"accelerators"`
 }
 
 // Who you are.

@@ -94,7 +94,7 @@ func (a *API) userAt(ctx context.Context, tenant, id uuid.UUID, at es.Position) 
 	u := ShowUser(row)
 	u.Roles, u.Permissions = showRoles(s.Roles), showPermissions(s.Permissions)
 	scope := scopeOf(s.Scope)
-	u.BusinessScope = &scope
+	u.BusinessScope, u.Quota = &scope, showQuota(s.Quota)
 	return u, nil
 }
 

@@ -17,7 +17,7 @@ var indexes string
 // Projection makes the tables.
 var Projection = runner.Projection{
 	Name:       "access",
-	Version:    3,
+	Version:    4,
 	Schema:     schema,
 	Indexes:    indexes,
 	Categories: []string{user.Category},
@@ -32,6 +32,7 @@ var Projection = runner.Projection{
 		"user.permission_granted.v1":   onPermissionGranted,
 		"user.permission_revoked.v1":   onPermissionRevoked,
 		"user.business_scope_set.v1":   onScopeSet,
+		"user.quota_set.v1":            onQuotaSet,
 	},
 }
 
@@ -79,10 +80,19 @@ func onScopeSet(w *runner.Writer, e es.Envelope) error {
 	return nil
 }
 
+func onQuotaSet(w *runner.Writer, e es.Envelope) error {
+	ev := e.Event.(user.QuotaSet)
+	w.Exec(`UPDATE {g}.access_powers SET valid_to = $3, to_position = $4 WHERE user_id = $1 AND kind = $2 AND valid_to IS NULL`,
+		e.Root().ID, kindQuota, e.Meta.Time, position(e))
+	givePower(w, e, kindQuota, string(es.ValueOf(ev.To)))
+	return nil
+}
+
 // Kinds of powers.
 const (
 	kindPermission = "permission"
 	kindScope      = "scope"
+	kindQuota      = "quota" // the power is its JSON
 )
 
 func givePower(w *runner.Writer, e es.Envelope, kind, power string) {

@@ -2,6 +2,8 @@ package access
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -39,6 +41,7 @@ func (q Queries) RolesOf(ctx context.Context, viewer access.Grants, users []uuid
 type Powers struct {
 	Permissions []access.Permission
 	Scope       access.BusinessScope // empty: none was ever set
+	Quota       user.Quota
 }
 
 // PowersOf gives what users of a tenant may do now beside their roles, as
@@ -56,9 +59,14 @@ func (q Queries) PowersOf(ctx context.Context, viewer access.Grants, users []uui
 	var kind, power string
 	_, err = pgx.ForEachRow(rows, []any{&id, &kind, &power}, func() error {
 		p := found[id]
-		if kind == kindScope {
+		switch kind {
+		case kindScope:
 			p.Scope = access.BusinessScope(power)
-		} else {
+		case kindQuota:
+			if err := json.Unmarshal([]byte(power), &p.Quota); err != nil {
+				return fmt.Errorf("quota of user %s: %w", id, err)
+			}
+		default:
 			p.Permissions = append(p.Permissions, access.Permission(power))
 		}
 		found[id] = p

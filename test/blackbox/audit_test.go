@@ -26,6 +26,11 @@ type audited struct {
 }
 
 var deeds = map[string]deed{
+	"setUserQuota": {
+		func(w *audited) vars { return vars{"userId": w.peerID, "cpuMillis": "4000", "reason": "test"} },
+		func(w *audited) vars { return vars{"userId": w.peerID, "cpuMillis": "-1", "reason": "test"} }, "user",
+	},
+
 	"transferOwnership": {
 		func(w *audited) vars {
 			name := unique("aud")

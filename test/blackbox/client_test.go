@@ -168,6 +168,8 @@ func (c client) ask(document string, v vars) value {
 
 // selections are what mutations answer with beside errors and receipt.
 var selections = map[string]string{
+	"setUserQuota": "user { id quota { cpuMillis memoryBytes accelerators { type count } } }",
+
 	"transferOwnership": "moved fromUser { id } toUser { id }",
 	"removeUser":        "user { id state loginName roles { role } }",
 	"closeProject":      "project { id state version }",

@@ -45,6 +45,9 @@ var inside = map[string]func(s *stage) (document string, v vars, seen string){
 	"user.businessScope": func(s *stage) (string, vars, string) {
 		return `query($id: ID!) { user(id: $id) { businessScope } }`, vars{"id": s.ownerID}, "TRAINING"
 	},
+	"user.quota": func(s *stage) (string, vars, string) {
+		return `query($id: ID!) { user(id: $id) { quota { accelerators { type } } } }`, vars{"id": s.ownerID}, "accelerators"
+	},
 	"user.roles": func(s *stage) (string, vars, string) {
 		return `query($id: ID!) { user(id: $id) { roles { role } } }`, vars{"id": s.ownerID}, "MEMBER"
 	},

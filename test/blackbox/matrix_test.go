@@ -178,6 +178,8 @@ func many(field, filter string, f vars, seen string) (string, vars, string) {
 
 // acts are the mutations, each on something of its own.
 var acts = map[string]func(s *stage) vars{
+	"setUserQuota": func(s *stage) vars { return vars{"userId": s.victim(), "cpuMillis": "4000", "reason": "test"} },
+
 	"transferOwnership": func(s *stage) vars {
 		return vars{"fromUserId": s.victim(), "toUserId": s.ownerID, "reason": "test"}
 	},

@@ -69,6 +69,26 @@ func TestPermissions(t *testing.T) {
 	})
 }
 
+// TestUserQuota bounds what runs for somebody.
+func TestUserQuota(t *testing.T) {
+	w := newWorld(t)
+	t.Run("TEN-09_a_quota_is_set_read_and_cleared", func(t *testing.T) {
+		w.admin.do("setUserQuota", vars{"userId": w.ownerID, "cpuMillis": "4000", "accelerators": []vars{{"type": "A100", "count": "2"}}, "reason": "shared machines"})
+		got := w.admin.do("setUserQuota", vars{"userId": w.ownerID, "cpuMillis": nil, "memoryBytes": "1073741824", "reason": "no bound on CPUs"})
+		const want = `{"accelerators":[{"count":"2","type":"A100"}],"cpuMillis":null,"memoryBytes":"1073741824"}`
+		w.admin.settled()
+		seen := w.owner.ask(`query($id: ID!) { user(id: $id) { quota { cpuMillis memoryBytes accelerators { type count } } } }`, vars{"id": w.ownerID})
+		if got.at("user.quota").String() != want || seen.at("user.quota").String() != want {
+			t.Errorf("%s, read %s", got, seen)
+		}
+	})
+	t.Run("TEN-09_by_tenant_admins_with_a_reason", func(t *testing.T) {
+		w.admin.refuse("setUserQuota", vars{"userId": w.ownerID, "cpuMillis": "-1", "memoryBytes": "-1", "reason": "test"}, "OUT_OF_RANGE", "OUT_OF_RANGE")
+		w.admin.refuse("setUserQuota", vars{"userId": w.ownerID, "cpuMillis": "1", "reason": ""}, "REQUIRED")
+		w.owner.refuse("setUserQuota", vars{"userId": w.ownerID, "cpuMillis": nil, "reason": "mine"}, "FORBIDDEN")
+	})
+}
+
 // TestBusinessScope takes training from somebody who has things of training.
 func TestBusinessScope(t *testing.T) {
 	w := newWorld(t)
