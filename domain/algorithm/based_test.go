@@ -3,6 +3,7 @@ package algorithm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/uuid"
@@ -159,6 +160,43 @@ func TestUpdate(t *testing.T) {
 		_, err = w.UpdateVersion(ctx, by(alice), UpdateInput{VersionRef: public, BasedOn: &files})
 		if got := codes(err); got != "INVALID_STATE" {
 			t.Errorf("with files came to %q", got)
+		}
+	})
+}
+
+func TestBasedOnAgain(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	base := w.published("base", access.Group)
+	r, err := w.CreateVersion(ctx, by(bob), w.create(bob, "mine", commanded("1")).Algorithm, VersionInput{Label: "2", BasedOn: &base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := VersionRef{r.Refs.Algorithm, r.Refs.Version}
+	_, v := w.state(ref)
+	if err := w.Succeeded(ctx, es.System(uuid.New(), "test", "test", acme), Prepare, Step{VersionRef: ref, Operation: v.Operation}); err != nil {
+		t.Fatal(err)
+	}
+	again := func() error {
+		_, err := w.UpdateVersion(ctx, by(bob), UpdateInput{VersionRef: ref, BasedOn: &base})
+		return err
+	}
+	t.Run("GEN-05_a_home_without_a_place_is_said_where_it_was_asked_for", func(t *testing.T) {
+		w.disk.taken = []string{"mine_2"}
+		for i := 2; i <= maxPlaces; i++ {
+			w.disk.taken = append(w.disk.taken, fmt.Sprintf("mine_2_%d", i))
+		}
+		if got := codes(again()); got != "NAME_TAKEN basedOnId" {
+			t.Errorf("came to %q", got)
+		}
+	})
+	t.Run("ALG-11_the_copy_of_an_edit_goes_beside_what_the_version_has", func(t *testing.T) {
+		w.disk.taken = []string{"mine_2", "mine_2_2"}
+		if err := again(); err != nil {
+			t.Fatal(err)
+		}
+		if _, v := w.state(ref); v.Status != Creating || v.Settings.Source.Script.Directory != "mine_2_3" {
+			t.Errorf("came to %s, %+v", v.Status, v.Settings.Source)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package algorithm
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -37,7 +38,7 @@ func (h *Handler) newVersion(ctx context.Context, g access.Grants, id, operation
 	// not missing as well.
 	unfilled := in.BasedOn != nil && base == nil
 	if in.Source != nil || !unfilled {
-		src, copyFrom, err := h.source(ctx, g.Tenant, owner, in.Source, base, name+"_"+label, len(faults) > 0)
+		src, copyFrom, err := h.source(ctx, g.Tenant, owner, in.Source, base, h.free(name+"_"+label), len(faults) > 0)
 		if err := gather(&faults, err); err != nil {
 			return n, err
 		}
@@ -73,7 +74,7 @@ func (h *Handler) edit(ctx context.Context, g access.Grants, operation uuid.UUID
 		e.origin = base.origin()
 	}
 	if in.Source != nil || base != nil {
-		src, copyFrom, err := h.source(ctx, g.Tenant, s.Owner, in.Source, base, s.Name+"_"+v.Label, len(faults) > 0)
+		src, copyFrom, err := h.source(ctx, g.Tenant, s.Owner, in.Source, base, h.freeFor(s.Name+"_"+v.Label), len(faults) > 0)
 		if err := gather(&faults, err); err != nil {
 			return e, err
 		}
@@ -111,8 +112,8 @@ func (h *Handler) template(ctx context.Context, g access.Grants, ref *VersionRef
 
 // source resolves where the code comes from. With a published version that has
 // files and no source of one's own, those files are copied into the owner's
-// home as target (ALG-03); else nothing is copied.
-func (h *Handler) source(ctx context.Context, tenant, owner uuid.UUID, in *SourceInput, base *template, target string, broken bool) (*Source, uuid.UUID, error) {
+// home at a place that target finds (ALG-03); else nothing is copied.
+func (h *Handler) source(ctx context.Context, tenant, owner uuid.UUID, in *SourceInput, base *template, target place, broken bool) (*Source, uuid.UUID, error) {
 	switch {
 	case in != nil:
 		if faults := in.clean(); len(faults) > 0 {
@@ -131,12 +132,46 @@ func (h *Handler) source(ctx context.Context, tenant, owner uuid.UUID, in *Sourc
 	case base.v.Settings.Source.Script == nil || broken:
 		return &base.v.Settings.Source, uuid.Nil, nil
 	}
-	space, err := h.Directories.Free(ctx, tenant, owner, target)
+	space, directory, err := target(ctx, tenant, owner)
 	if err != nil {
 		return nil, uuid.Nil, err
 	}
-	script := Script{Space: space, Directory: target, Script: base.v.Settings.Source.Script.Script}
+	script := Script{Space: space, Directory: directory, Script: base.v.Settings.Source.Script.Script}
 	return &Source{Script: &script}, base.v.ID, nil
+}
+
+// place finds where in the owner's home a copy goes.
+type place func(ctx context.Context, tenant, owner uuid.UUID) (space uuid.UUID, directory string, err error)
+
+// free is the place of a new version: the one that its name and label say.
+func (h *Handler) free(name string) place {
+	return func(ctx context.Context, tenant, owner uuid.UUID) (uuid.UUID, string, error) {
+		space, err := h.Directories.Free(ctx, tenant, owner, name)
+		return space, name, err
+	}
+}
+
+// maxPlaces bounds how many places are looked at for the copy of an edit.
+const maxPlaces = 100
+
+// freeFor is the place of a copy for a version that is edited, whose label can't
+// be chosen any more. What lies where it says is often the version's own, from
+// before; it may be in use elsewhere, so the copy goes beside it.
+func (h *Handler) freeFor(name string) place {
+	return func(ctx context.Context, tenant, owner uuid.UUID) (uuid.UUID, string, error) {
+		for i := 1; i <= maxPlaces; i++ {
+			directory := name
+			if i > 1 {
+				directory = fmt.Sprintf("%s_%d", name, i)
+			}
+			space, err := h.Directories.Free(ctx, tenant, owner, directory)
+			if !fault.Is(err, fault.CodeNameTaken) {
+				return space, directory, err
+			}
+		}
+		return uuid.Nil, "", fault.New(fault.Conflict, fault.CodeNameTaken,
+			"The home has too many directories named like the algorithm and its version; remove some of them.").At("basedOnId")
+	}
 }
 
 func (h *Handler) checkModel(ctx context.Context, g access.Grants, f Fields, faults *fault.List) error {

@@ -64,6 +64,17 @@ func (h *Handler) Retry(ctx context.Context, cmd es.Command, p Purpose, ref Vers
 	return h.step(ctx, cmd, Step{VersionRef: ref}, decideRetry(g, ref.Version, operation, after, p))
 }
 
+// MayRetry tells whether Retry would be carried out for somebody, on the version
+// as it stands.
+func (h *Handler) MayRetry(ctx context.Context, g access.Grants, p Purpose, ref VersionRef, operation uuid.UUID, after int) error {
+	l, err := es.Load(ctx, h.Runtime, Aggregate, g.Tenant, ref.Algorithm)
+	if err != nil {
+		return err
+	}
+	_, err = decideRetry(g, ref.Version, operation, after, p)(l.State)
+	return err
+}
+
 func (h *Handler) step(ctx context.Context, cmd es.Command, st Step, decide es.Decide[State]) error {
 	out, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, st.Algorithm, decide)
 	if err != nil {

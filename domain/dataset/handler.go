@@ -216,6 +216,20 @@ func (h *Handler) Retry(ctx context.Context, cmd es.Command, id uuid.UUID, step 
 	return err
 }
 
+// MayRetry tells how Retry would decide, and changes nothing.
+func (h *Handler) MayRetry(ctx context.Context, tenant, id uuid.UUID, step Step, operation uuid.UUID, after int) error {
+	uses, err := h.Users.Using(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	l, err := es.Load(ctx, h.Runtime, Aggregate, tenant, id)
+	if err != nil {
+		return err
+	}
+	_, err = resume(step, operation, after, uses)(l.State)
+	return err
+}
+
 // Ended notes the end of a step of the cache.
 func (h *Handler) Ended(ctx context.Context, cmd es.Command, id uuid.UUID, e CacheEnded) error {
 	_, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, id, end(e))

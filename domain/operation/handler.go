@@ -17,6 +17,8 @@ import (
 // same command changes nothing more.
 type Subjects interface {
 	Retry(ctx context.Context, cmd es.Command, op State) error
+	// MayRetry tells how Retry would decide for somebody, and changes nothing.
+	MayRetry(ctx context.Context, g access.Grants, op State) error
 }
 
 // SubjectsByKind asks whoever knows the things that operations of a kind are
@@ -25,11 +27,28 @@ type SubjectsByKind map[Kind]Subjects
 
 // Retry implements Subjects.
 func (s SubjectsByKind) Retry(ctx context.Context, cmd es.Command, op State) error {
-	knows, ok := s[op.Kind]
-	if !ok {
-		return fmt.Errorf("an operation of kind %q, which nobody knows the subjects of", op.Kind)
+	knows, err := s.of(op.Kind)
+	if err != nil {
+		return err
 	}
 	return knows.Retry(ctx, cmd, op)
+}
+
+// MayRetry implements Subjects.
+func (s SubjectsByKind) MayRetry(ctx context.Context, g access.Grants, op State) error {
+	knows, err := s.of(op.Kind)
+	if err != nil {
+		return err
+	}
+	return knows.MayRetry(ctx, g, op)
+}
+
+func (s SubjectsByKind) of(kind Kind) (Subjects, error) {
+	knows, ok := s[kind]
+	if !ok {
+		return nil, fmt.Errorf("an operation of kind %q, which nobody knows the subjects of", kind)
+	}
+	return knows, nil
 }
 
 // Handler carries out the commands on operations.
@@ -138,6 +157,15 @@ func (h *Handler) Retry(ctx context.Context, cmd es.Command, id uuid.UUID) (es.R
 		_, err = h.Requeue(ctx, cmd, id, s.Attempt)
 		return Refs{Operation: id}, err
 	})
+}
+
+// MayRetry tells whether Retry would be carried out: it decides as that does, on
+// the operation as it is given and on its subject as it stands in the log.
+func (h *Handler) MayRetry(ctx context.Context, g access.Grants, s State) error {
+	if err := mayRetry(g, s); err != nil {
+		return err
+	}
+	return h.Subjects.MayRetry(ctx, g, s)
 }
 
 // retriedBy folds the operation and tells whether this very command put it in

@@ -39,6 +39,8 @@ type subjects struct {
 	err   error
 }
 
+func (s *subjects) MayRetry(context.Context, access.Grants, operation.State) error { return s.err }
+
 func (s *subjects) Retry(_ context.Context, _ es.Command, op operation.State) error {
 	s.asked = append(s.asked, op)
 	return s.err

@@ -2,6 +2,7 @@ package algorithm
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/uuid"
@@ -177,7 +178,7 @@ func (a *API) DeleteVersions(ctx context.Context, in gqlmodel.DeleteAlgorithmVer
 	}
 	done := command.Done{Command: gate.Command, Replayed: true}
 	for i, id := range in.Ids {
-		item, res, err := a.deleteItem(ctx, cmd.Item(i), id)
+		item, res, err := a.deleteItem(ctx, cmd.Item(i), i, id)
 		if err != nil {
 			return nil, err
 		}
@@ -191,17 +192,11 @@ func (a *API) DeleteVersions(ctx context.Context, in gqlmodel.DeleteAlgorithmVer
 	return out, err
 }
 
-func (a *API) deleteItem(ctx context.Context, cmd es.Command, id string) (*gqlmodel.DeleteAlgorithmVersionResult, es.Result[algorithm.Refs], error) {
+func (a *API) deleteItem(ctx context.Context, cmd es.Command, i int, id string) (*gqlmodel.DeleteAlgorithmVersionResult, es.Result[algorithm.Refs], error) {
 	item := &gqlmodel.DeleteAlgorithmVersionResult{ID: id}
-	var faults fault.List
-	ref := versionRef(id, &faults, "ids")
-	var res es.Result[algorithm.Refs]
-	var err error
-	if len(faults) > 0 {
-		res, err = refuse(ctx, a.Runtime, cmd, faults)
-	} else {
-		res, err = a.Handler.DeleteInBatch(ctx, cmd, ref)
-	}
+	// What can't be read becomes the nil id, which nothing has: it is answered,
+	// recorded and kept under the item's key like any that does not exist.
+	res, err := a.Handler.DeleteInBatch(ctx, cmd, versionRef(id, &fault.List{}, "ids"))
 	if err == nil {
 		item.DeletedID = &id
 		if _, item.AlgorithmVersion, err = a.after(ctx, cmd, res.Refs); err != nil {
@@ -209,6 +204,9 @@ func (a *API) deleteItem(ctx context.Context, cmd es.Command, id string) (*gqlmo
 		}
 	}
 	item.UserErrors, err = problem.UserErrors(err)
+	for _, e := range item.UserErrors {
+		e.Field = []string{"ids", strconv.Itoa(i)}
+	}
 	return item, res, err
 }
 

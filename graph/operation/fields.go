@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tallyard/domain/fault"
 	"tallyard/domain/operation"
 	"tallyard/graph/authn"
 	"tallyard/graph/gqlmodel"
@@ -114,10 +115,18 @@ func (a *API) CanCancel(ctx context.Context, obj *gqlmodel.Operation) (bool, err
 	return changes(ctx, obj, cancellable)
 }
 
-// CanRetry tells whether the viewer may retry an operation as it stands.
+// CanRetry tells whether the viewer may retry an operation as it stands: what
+// retryOperation would decide, on the operation and on what it was done for.
 func (a *API) CanRetry(ctx context.Context, obj *gqlmodel.Operation) (bool, error) {
-	s := obj.Folded
-	return changes(ctx, obj, s.Retriable())
+	v, err := authn.Must(ctx)
+	if err != nil || obj.Past {
+		return false, err
+	}
+	err = a.Handler.MayRetry(ctx, v.Grants, obj.Folded)
+	if _, refused := fault.All(err); refused {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func changes(ctx context.Context, obj *gqlmodel.Operation, possible bool) (bool, error) {

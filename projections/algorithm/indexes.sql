@@ -12,6 +12,10 @@ CREATE INDEX algorithms_global_name ON algorithms (tenant, name, id) WHERE reach
 CREATE INDEX algorithms_group_updated ON algorithms (tenant, project, updated_at, id) WHERE reach = 1;
 CREATE INDEX algorithms_group_created ON algorithms (tenant, project, created_at, id) WHERE reach = 1;
 CREATE INDEX algorithms_group_name ON algorithms (tenant, project, name, id) WHERE reach = 1;
+-- The group tab also shows what has another version that the tenant sees.
+CREATE INDEX algorithms_both_updated ON algorithms (tenant, project, updated_at, id) WHERE reach = 2 AND grouped;
+CREATE INDEX algorithms_both_created ON algorithms (tenant, project, created_at, id) WHERE reach = 2 AND grouped;
+CREATE INDEX algorithms_both_name ON algorithms (tenant, project, name, id) WHERE reach = 2 AND grouped;
 CREATE INDEX algorithms_project ON algorithms (tenant, project, updated_at, id);
 CREATE INDEX algorithm_versions_updated ON algorithm_versions (tenant, updated_at, id);
 CREATE INDEX algorithm_versions_created ON algorithm_versions (tenant, created_at, id);

@@ -94,6 +94,7 @@ func TestPages(t *testing.T) {
 	for i := range 30 {
 		kept[w.create(alice, vision, fmt.Sprintf("kept_%02d", i), version("1", "")).Algorithm] = true
 	}
+	w.caughtUp()
 	var passing []domain.VersionRef
 	disturb := func(round int) {
 		r := w.create(alice, vision, fmt.Sprintf("p%d_%d", round, random.IntN(1e9)), version("1", ""))
@@ -160,6 +161,45 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTabs: a name stands on every tab that one of its versions is for, and goes
+// off it with the last of these.
+func TestTabs(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	both := w.create(alice, vision, "both", version("1", ""))
+	w.publish(alice, both, domainaccess.Group)
+	r, err := w.CreateVersion(ctx, by(alice), both.Algorithm, version("2", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.publish(alice, domain.VersionRef{Algorithm: both.Algorithm, Version: r.Refs.Version}, domainaccess.Global)
+	order := page.Order{Column: algorithm.ByUpdated, IDColumn: "t.id", Descending: true}
+	shows := func(t *testing.T, tab algorithm.Scope, want int) {
+		t.Helper()
+		w.caughtUp()
+		f := algorithm.Filter{Scope: tab}
+		rows, err := w.queries.List(ctx, viewer(alice), f, order, page.Page{First: 100})
+		if err != nil || len(rows.Items) != want {
+			t.Errorf("%s gives %d, %v, want %d", tab, len(rows.Items), err, want)
+		}
+		if n, err := w.queries.Count(ctx, viewer(alice), f); n != want || err != nil {
+			t.Errorf("%s counts %d, %v, want %d", tab, n, err, want)
+		}
+	}
+	t.Run("ALG-06_one_name_on_both_tabs", func(t *testing.T) {
+		shows(t, algorithm.ScopeGroup, 1)
+		shows(t, algorithm.ScopeGlobal, 1)
+		shows(t, algorithm.ScopeAll, 1)
+	})
+	t.Run("ALG-06_off_the_tab_with_its_last_version", func(t *testing.T) {
+		if _, err := w.DeleteVersion(ctx, by(alice), both, nil); err != nil {
+			t.Fatal(err)
+		}
+		shows(t, algorithm.ScopeGroup, 0)
+		shows(t, algorithm.ScopeGlobal, 1)
+	})
 }
 
 func TestFilters(t *testing.T) {

@@ -53,8 +53,8 @@ var Projection = runner.Projection{
 
 func onCreated(w *runner.Writer, e es.Envelope) error {
 	ev := e.Event.(algorithm.AlgorithmCreated)
-	w.Exec(`INSERT INTO {g}.algorithms (id, tenant, project, owner, name, reach, changes, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, 0, $6, $7, $7)`,
+	w.Exec(`INSERT INTO {g}.algorithms (id, tenant, project, owner, name, reach, grouped, changes, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, 0, false, $6, $7, $7)`,
 		e.Root().ID, e.Meta.Tenant, ev.Project, ev.Owner, ev.Name, byPerson(e), e.Meta.Time)
 	return nil
 }
@@ -164,8 +164,8 @@ func onPublished(w *runner.Writer, e es.Envelope) error {
 	w.Exec(`UPDATE {g}.algorithm_versions SET status = $2, problem = '', visibility = $3, wanted = NULL, reach = $4,
 			fingerprint = $5, files = $6, published_at = $7, published_by = $8, changes = changes + $9, updated_at = $7 WHERE id = $1`,
 		ev.Version, string(algorithm.Published), string(ev.Visibility), reach, ev.Fingerprint, es.ValueOf(ev.Files), e.Meta.Time, ev.By, ofPerson(e))
-	w.Exec(`UPDATE {g}.algorithms SET reach = GREATEST(reach, $2), changes = changes + $3, updated_at = $4 WHERE id = $1`,
-		e.Root().ID, reach, byPerson(e), e.Meta.Time)
+	w.Exec(`UPDATE {g}.algorithms SET reach = GREATEST(reach, $2), grouped = grouped OR $5, changes = changes + $3, updated_at = $4 WHERE id = $1`,
+		e.Root().ID, reach, byPerson(e), e.Meta.Time, reach == access.ReachGroup)
 	if reach == access.ReachOwner {
 		return nil // as far as before
 	}
@@ -189,7 +189,8 @@ func onVersionDeleted(w *runner.Writer, e es.Envelope) error {
 	ev := e.Event.(algorithm.VersionDeleted)
 	w.Exec(`DELETE FROM {g}.algorithm_versions WHERE id = $1`, ev.Version)
 	endReach(w, e, ev.Version)
-	w.Exec(`UPDATE {g}.algorithms SET reach = COALESCE((SELECT max(v.reach) FROM {g}.algorithm_versions v WHERE v.algorithm = $1), 0) WHERE id = $1`, e.Root().ID)
+	w.Exec(`UPDATE {g}.algorithms SET reach = COALESCE((SELECT max(v.reach) FROM {g}.algorithm_versions v WHERE v.algorithm = $1), 0),
+			grouped = EXISTS (SELECT 1 FROM {g}.algorithm_versions v WHERE v.algorithm = $1 AND v.reach = $2) WHERE id = $1`, e.Root().ID, access.ReachGroup)
 	touch(w, e)
 	return nil
 }

@@ -93,6 +93,10 @@ const algorithmColumns = `t.id, t.tenant, t.project, t.owner, t.name, t.changes,
 // List gives a page of algorithms, one row per name.
 func (q Queries) List(ctx context.Context, viewer projaccess.Filter, f Filter, o page.Order, p page.Page) (page.Rows[algorithm.State], error) {
 	ways, args := f.ways(viewer)
+	if f.Scope == ScopeGroup {
+		// A name stands on every tab that one of its versions is for.
+		ways = append(ways, bothWays(ways[0]))
+	}
 	where, args := algorithmsCut(viewer, f, args)
 	sql, args := pageSQL(algorithmColumns, "{g}.algorithms", ways, where, o, p, args)
 	rows, err := q.Reader.Query(ctx, sql, args...)
@@ -103,10 +107,20 @@ func (q Queries) List(ctx context.Context, viewer projaccess.Filter, f Filter, o
 	return page.Cut(items, p), err
 }
 
+// bothWays is the group's way for algorithms that the whole tenant sees by
+// another version.
+func bothWays(group projaccess.Way) projaccess.Way {
+	group.Cond = strings.Replace(group.Cond, "t.reach = 1", "t.reach = 2 AND t.grouped", 1)
+	return group
+}
+
 // Count counts what List would go through.
 func (q Queries) Count(ctx context.Context, viewer projaccess.Filter, f Filter) (int, error) {
 	visible, args := viewer.Visible("t", nil)
 	scope, args := f.scope(viewer, args)
+	if f.Scope == ScopeGroup {
+		scope = strings.Replace(scope, "t.reach = 1", "t.grouped", 1)
+	}
 	where, args := algorithmsCut(viewer, f, args)
 	return q.count(ctx, "{g}.algorithms t WHERE "+visible+scope+where, args)
 }

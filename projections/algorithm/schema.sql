@@ -5,6 +5,7 @@ CREATE TABLE algorithms (
     owner      uuid        NOT NULL,
     name       text        NOT NULL,
     reach      smallint    NOT NULL, -- of the widest published version: 0 owner, 1 project, 2 tenant
+    grouped    boolean     NOT NULL, -- whether a version reaches just the project
     changes    int         NOT NULL,
     created_at timestamptz NOT NULL,
     updated_at timestamptz NOT NULL

@@ -154,4 +154,14 @@ func TestAuditList(t *testing.T) {
 			t.Errorf("walked %v", walked)
 		}
 	})
+	t.Run("AUD-01_values_of_environment_variables_are_not_found", func(t *testing.T) {
+		w.do("edit", uuid.New(), nil, algorithm.VersionAdded{Label: "findable", Settings: algorithm.Settings{
+			Environment: []algorithm.Pair{{Name: "TOKEN", Value: "hush-hush"}},
+		}})
+		for search, want := range map[string]int{"hush": 0, "TOKEN": 0, "findable": 1, "environment": 1} {
+			if got := count(audit.Filter{Search: search}); got != want {
+				t.Errorf("%s gives %d, want %d", search, got, want)
+			}
+		}
+	})
 }

@@ -134,6 +134,11 @@ func (e Entry) Mixed() bool { return len(e.Events) > 1 }
 // ofOneEvent is the opposite of Mixed.
 const ofOneEvent = "jsonb_array_length(t.events) = 1"
 
+// searchable is what a search looks through of the changes. The values of
+// environment variables are not for finding: people keep credentials in them.
+const searchable = `(SELECT string_agg(CASE c ->> 'field' WHEN 'environment' THEN c ->> 'field' ELSE c::text END, ' ')
+	FROM jsonb_array_elements(t.changes) c)`
+
 func (f Filter) where() (string, []any) {
 	args := []any{f.Tenant}
 	conds := []string{"t.tenant = $1"}
@@ -189,7 +194,7 @@ func (f Filter) where() (string, []any) {
 	}
 	if f.Search != "" {
 		pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(f.Search) + "%"
-		changes := "t.changes::text ILIKE $%[1]d"
+		changes := searchable + " ILIKE $%[1]d"
 		if f.Outside {
 			changes += " AND " + ofOneEvent
 		}

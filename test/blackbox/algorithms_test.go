@@ -18,6 +18,16 @@ func TestDelete(t *testing.T) {
 			t.Errorf("%s", got)
 		}
 	})
+	t.Run("GEN-03_a_batch_with_what_is_no_id_comes_to_the_same_again", func(t *testing.T) {
+		in := vars{"ids": []string{w.version(algorithm, "v4", nil), "zz"}, "idempotencyKey": unique("key")}
+		first, again := w.owner.do("deleteAlgorithmVersions", in), w.owner.do("deleteAlgorithmVersions", in)
+		if again.str("receipt.replayed") != "true" || again.str("receipt.position") != first.str("receipt.position") || again.at("results").String() != first.at("results").String() {
+			t.Errorf("%s, then %s", first, again)
+		}
+		if got := first.at("results.1.userErrors.0"); got.str("code") != "NOT_FOUND" || got.at("field").String() != `["ids","1"]` {
+			t.Errorf("%s", got)
+		}
+	})
 	t.Run("ALG-08_one_at_a_time_they_do", func(t *testing.T) {
 		w.owner.do("deleteAlgorithmVersion", vars{"id": published})
 		w.owner.settled()

@@ -118,6 +118,10 @@ func TestPublicationInterrupted(t *testing.T) {
 			t.Errorf("it ended as %s", last)
 		}
 		w.owner.reaches(version, "CREATED")
+		if got := w.owner.ask(`query($id: ID!) { operation(id: $id) { viewerCanRetry } }`, vars{"id": operation}).str("operation.viewerCanRetry"); got != "false" {
+			t.Errorf("what has nothing left to retry can be: %s", got)
+		}
+		w.owner.refuse("retryOperation", vars{"id": operation}, "INVALID_STATE")
 	})
 	t.Run("ALG-11_gone_in_the_middle_and_retried", func(t *testing.T) {
 		operation := begin(t)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tallyard/domain/access"
 	"tallyard/domain/algorithm"
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
@@ -237,15 +238,33 @@ func (f *Flow) Kinds() []operation.Kind {
 // Retry implements operation.Subjects: the version waits for its operation
 // again, or refuses (ALG-11).
 func (f *Flow) Retry(ctx context.Context, cmd es.Command, op operation.State) error {
-	purpose, mine := purposeOf(op.Kind)
-	if !mine {
-		return errors.New("an operation of a kind that no flow knows")
-	}
-	if op.Subject.ID == uuid.Nil {
-		return fault.New(fault.State, fault.CodeInvalidState, "What this was done for is gone; there is nothing left to retry.")
+	purpose, err := retried(op)
+	if err != nil {
+		return err
 	}
 	cmd.Project = op.Project
 	return f.Algorithms.Retry(ctx, cmd, purpose, ref(op), op.ID, op.Attempt)
+}
+
+// MayRetry implements operation.Subjects.
+func (f *Flow) MayRetry(ctx context.Context, g access.Grants, op operation.State) error {
+	purpose, err := retried(op)
+	if err != nil {
+		return err
+	}
+	return f.Algorithms.MayRetry(ctx, g, purpose, ref(op), op.ID, op.Attempt)
+}
+
+// retried is what an operation that is to be retried is to its version.
+func retried(op operation.State) (algorithm.Purpose, error) {
+	purpose, mine := purposeOf(op.Kind)
+	if !mine {
+		return "", errors.New("an operation of a kind that no flow knows")
+	}
+	if op.Subject.ID == uuid.Nil {
+		return "", fault.New(fault.State, fault.CodeInvalidState, "What this was done for is gone; there is nothing left to retry.")
+	}
+	return purpose, nil
 }
 
 func ref(op operation.State) algorithm.VersionRef {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -182,6 +183,94 @@ func last(t *testing.T, w *world, r algorithm.VersionRef, name string) (found es
 		}
 	}
 	return found
+}
+
+// TestMayRetry: what people are shown of a retry is what the command decides,
+// in every state that an operation and its version come through.
+func TestMayRetry(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	system := func() es.Command { return es.System(uuid.New(), "test", "test", acme) }
+	begin := func(t *testing.T, name string) (algorithm.VersionRef, uuid.UUID) {
+		t.Helper()
+		r := w.create(name, script("code"))
+		w.publish(r)
+		started := last(t, w, r, "algorithm.publication_started.v1")
+		if err := w.flow.Process().On[started.Name](ctx, started); err != nil {
+			t.Fatal(err)
+		}
+		return r, started.Event.(algorithm.PublicationStarted).Operation
+	}
+	// hear tells the process of how the operation ended.
+	hear := func(t *testing.T, op uuid.UUID) {
+		t.Helper()
+		for env, err := range es.Events(ctx, w.rt, operation.Aggregate.Stream(acme, op), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if on, ok := w.flow.Process().On[env.Name]; ok {
+				if err := on(ctx, env); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	must := func(_ es.Outcome[operation.State], err error) {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	failed := operation.Failure{Code: "INTERNAL", Message: "x"}
+	for name, c := range map[string]struct {
+		come func(t *testing.T, r algorithm.VersionRef, op uuid.UUID)
+		may  bool
+	}{
+		"ALG-11_queued":  {func(*testing.T, algorithm.VersionRef, uuid.UUID) {}, false},
+		"ALG-11_running": {func(_ *testing.T, _ algorithm.VersionRef, op uuid.UUID) { must(w.operations.Start(ctx, system(), op)) }, false},
+		"ALG-11_failed": {func(t *testing.T, _ algorithm.VersionRef, op uuid.UUID) {
+			must(w.operations.Start(ctx, system(), op))
+			must(w.operations.Fail(ctx, system(), op, 1, failed, operation.Amount{}))
+			hear(t, op)
+		}, true},
+		"ALG-11_failed_and_published_anew": {func(t *testing.T, r algorithm.VersionRef, op uuid.UUID) {
+			must(w.operations.Start(ctx, system(), op))
+			must(w.operations.Fail(ctx, system(), op, 1, failed, operation.Amount{}))
+			hear(t, op)
+			w.publish(r)
+		}, false},
+		"ALG-11_cancelled": {func(t *testing.T, _ algorithm.VersionRef, op uuid.UUID) {
+			if _, err := w.operations.Cancel(ctx, by(), op); err != nil {
+				t.Fatal(err)
+			}
+			hear(t, op)
+		}, false},
+		"ALG-11_succeeded": {func(t *testing.T, _ algorithm.VersionRef, op uuid.UUID) {
+			must(w.operations.Start(ctx, system(), op))
+			must(w.operations.Succeed(ctx, system(), op, 1, operation.Result{Fingerprint: "f", Files: 1}, operation.Amount{}))
+			hear(t, op)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, op := begin(t, strings.ReplaceAll(name, "-", "_"))
+			c.come(t, r, op)
+			g, err := everybody{}.Grants(ctx, acme, by().Actor.User)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := w.operations.Load(ctx, acme, op)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := w.operations.MayRetry(ctx, g, s)
+			if (told == nil) != c.may || told != nil && !fault.Is(told, fault.CodeInvalidState) {
+				t.Errorf("one is told %v", told)
+			}
+			if _, err := w.operations.Retry(ctx, by(), op); (err == nil) != (told == nil) || err != nil && err.Error() != told.Error() {
+				t.Errorf("one is told %v, then %v", told, err)
+			}
+		})
+	}
 }
 
 // TestLate: the process is behind while a person retries. The end of the first

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tallyard/domain/access"
 	"tallyard/domain/dataset"
 	"tallyard/domain/es"
 	"tallyard/domain/operation"
@@ -140,6 +141,15 @@ func (f *Flow) Retry(ctx context.Context, cmd es.Command, op operation.State) er
 		return nil
 	}
 	return f.DataSets.Retry(ctx, cmd, op.Subject.ID, step, op.ID, op.Attempt)
+}
+
+// MayRetry implements operation.Subjects.
+func (f *Flow) MayRetry(ctx context.Context, _ access.Grants, op operation.State) error {
+	step, mine := stepOf(op.Kind)
+	if !mine {
+		return nil
+	}
+	return f.DataSets.MayRetry(ctx, op.Tenant, op.Subject.ID, step, op.ID, op.Attempt)
 }
 
 // stepOf is the step that an operation is for; false for those that no data set

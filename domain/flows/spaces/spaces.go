@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tallyard/domain/access"
 	"tallyard/domain/es"
 	"tallyard/domain/operation"
 	"tallyard/domain/storage"
@@ -90,3 +91,6 @@ func (f *Flow) Kinds() []operation.Kind { return []operation.Kind{operation.Dele
 
 // Retry implements operation.Subjects: a space waits for nothing.
 func (f *Flow) Retry(context.Context, es.Command, operation.State) error { return nil }
+
+// MayRetry implements operation.Subjects.
+func (f *Flow) MayRetry(context.Context, access.Grants, operation.State) error { return nil }

@@ -181,6 +181,12 @@ func TestRemoval(t *testing.T) {
 		if err := subjects.Retry(t.Context(), es.Command{}, load()); err != nil {
 			t.Error(err)
 		}
+		if err := subjects.MayRetry(t.Context(), access.Grants{}, load()); err != nil {
+			t.Error(err)
+		}
+		if err := subjects.MayRetry(t.Context(), access.Grants{}, operation.State{Kind: operation.CopyAlgorithm}); err == nil {
+			t.Error("a kind that nobody knows may be retried")
+		}
 		if err := subjects.Retry(t.Context(), es.Command{}, operation.State{Kind: operation.CopyAlgorithm}); err == nil {
 			t.Error("a kind that nobody knows was retried")
 		}
