@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"tallyard/infra/eventstore/embedded"
 	"tallyard/projections/runner"
 )
 
@@ -25,8 +26,8 @@ func (p *parts) adminServer(ctx context.Context, s *stores) (*http.Server, net.L
 		// Processes of one installation may share the data directory, not the socket.
 		return nil, nil, errors.Join(fmt.Errorf("another program answers at the admin socket %s; give this one its own with --admin-socket", path), conn.Close())
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("the admin socket of an earlier run can't be removed: %w", err)
+	if err := embedded.RemoveStaleSocket(path); err != nil {
+		return nil, nil, fmt.Errorf("the admin socket: %w", err)
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
 	if err != nil {

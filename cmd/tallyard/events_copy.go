@@ -29,7 +29,7 @@ func eventsCopyCommand() *cli.Command {
 			&cli.StringFlag{Name: "to", Sources: env("copy-to"), Required: true, Usage: "the target: address or data directory"},
 			&cli.StringFlag{Name: "map", Value: "tallyard-copy.map", Usage: "file that says which position became which; a run that goes on reads it"},
 			&cli.UintFlag{Name: "map-every", Value: 1000, Usage: "how many events lie between two lines of it"},
-			&cli.BoolFlag{Name: "compare", Value: true, Usage: "compare both stores event by event at the end"},
+			&cli.BoolFlag{Name: "compare", Value: true, Usage: "compare both stores event by event at the end, unless --compare=false"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},
 		Action: copyEvents,
@@ -37,11 +37,11 @@ func eventsCopyCommand() *cli.Command {
 }
 
 func copyEvents(ctx context.Context, cmd *cli.Command) (err error) {
-	if cmd.Args().Present() {
-		return fmt.Errorf("%q is no setting; settings begin with --", cmd.Args().First())
-	}
 	if cmd.Uint("map-every") == 0 {
 		return errors.New("--map-every 0: give at least 1")
+	}
+	if samePlace(cmd.String("from"), cmd.String("to")) {
+		return errors.New("--from and --to are the same event store; a copy needs another one")
 	}
 	from, err := openPlace(ctx, cmd.String("from"), false)
 	if err != nil {
@@ -158,6 +158,23 @@ func (p *place) close() (err error) {
 		err = errors.Join(err, os.RemoveAll(p.temp))
 	}
 	return err
+}
+
+// samePlace tells whether two places are one event store, as far as their names say.
+func samePlace(a, b string) bool {
+	if isAddress(a) || isAddress(b) {
+		return a == b
+	}
+	resolve := func(dir string) string {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		if abs, err := filepath.Abs(dir); err == nil {
+			dir = abs
+		}
+		return dir
+	}
+	return resolve(a) == resolve(b)
 }
 
 func isAddress(text string) bool {

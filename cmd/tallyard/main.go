@@ -24,6 +24,23 @@ func main() {
 	}
 }
 
+// strict makes commands that take no arguments refuse them: one that is
+// overlooked is most often a flag without its dashes.
+func strict(cmd *cli.Command) *cli.Command {
+	for _, c := range cmd.Commands {
+		strict(c)
+	}
+	if act := cmd.Action; act != nil && cmd.ArgsUsage == "" {
+		cmd.Action = func(ctx context.Context, cmd *cli.Command) error {
+			if cmd.Args().Present() {
+				return fmt.Errorf("%q is no setting; settings begin with --", cmd.Args().First())
+			}
+			return act(ctx, cmd)
+		}
+	}
+	return cmd
+}
+
 func root() *cli.Command {
 	return &cli.Command{
 		Name:    "tallyard",
@@ -32,9 +49,9 @@ func root() *cli.Command {
 		Commands: []*cli.Command{
 			devCommand(),
 			serveCommand(),
-			bootstrapCommand(),
-			projectionsCommand(), quotaCommand(),
-			eventsCommand(),
+			strict(bootstrapCommand()),
+			strict(projectionsCommand()), strict(quotaCommand()),
+			strict(eventsCommand()),
 			graphqlCommand(),
 			uploadCommand(),
 		},

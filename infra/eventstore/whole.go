@@ -55,6 +55,24 @@ func (l *Log) ReadWhole(ctx context.Context, from es.Position) iter.Seq2[Event, 
 	}
 }
 
+// EventAt gives the event at a position, ok false where none is. It asks for
+// that position itself: a server may refuse one that lies inside an event.
+func (l *Log) EventAt(ctx context.Context, at es.Position) (e Event, ok bool, err error) {
+	r := &reading{log: l}
+	r.yield = func(found es.Recorded, failed error) bool {
+		if err = failed; err == nil && found.Position == at {
+			e, ok = Event{Recorded: found, ContentType: r.original.ContentType, Created: r.original.CreatedDate}, true
+		}
+		return false
+	}
+	r.open = func(ctx context.Context, c *esdb.Client) (*esdb.ReadStream, error) {
+		return c.ReadAll(ctx, esdb.ReadAllOptions{Direction: esdb.Forwards, From: allPosition(at, es.Forward)}, 1)
+	}
+	r.each = func(es.Recorded) (deliver, more bool) { return true, false }
+	r.run(ctx, "read an event")
+	return e, ok, err
+}
+
 // LastPosition is the position of the log's last event, StartPosition if it has none.
 func (l *Log) LastPosition(ctx context.Context) (es.Position, error) {
 	last := es.StartPosition

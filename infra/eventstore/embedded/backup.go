@@ -72,6 +72,9 @@ func (s *store) backup(ctx context.Context, dir string, opt BackupOptions) (m Ma
 		}
 		return Manifest{}, err
 	}
+	if err := s.checkTarget(dir); err != nil {
+		return Manifest{}, err
+	}
 	part, err := claim(dir + ".partial")
 	if err != nil {
 		return Manifest{}, err
@@ -111,6 +114,26 @@ func (s *store) backup(ctx context.Context, dir string, opt BackupOptions) (m Ma
 		return Manifest{}, fmt.Errorf("name the backup %s: %w", dir, err)
 	}
 	return m, syncDirectory(filepath.Dir(dir))
+}
+
+// checkTarget refuses to write a backup into the store itself, and into a
+// directory that isn't there: perhaps a disk is missing that it was meant for.
+func (s *store) checkTarget(dir string) error {
+	parent, err := filepath.EvalSymlinks(filepath.Dir(dir))
+	if err != nil {
+		return fmt.Errorf("the directory that the backup is to lie in: %w", err)
+	}
+	own, err := filepath.Abs(s.opt.dir)
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(own); err == nil {
+		own = real
+	}
+	if rel, err := filepath.Rel(own, parent); err == nil && filepath.IsLocal(rel) {
+		return fmt.Errorf("%s lies inside the event store; a backup goes elsewhere", dir)
+	}
+	return nil
 }
 
 // checkpoint makes a copy of the files.

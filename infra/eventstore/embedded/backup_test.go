@@ -109,7 +109,14 @@ func stoppedStore(t *testing.T, events int) (dir string, log []event) {
 
 func TestBackupOfAStoppedStore(t *testing.T) {
 	dir, log := stoppedStore(t, 10)
-	backup := filepath.Join(t.TempDir(), "deep", "down", "backup")
+	backup := filepath.Join(t.TempDir(), "backup")
+	missing := filepath.Join(filepath.Dir(backup), "not mounted", "backup")
+	if _, err := BackupDir(context.Background(), dir, missing, BackupOptions{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("to where nothing is: %v", err)
+	}
+	if _, err := BackupDir(context.Background(), dir, filepath.Join(dir, "x"), BackupOptions{}); err == nil || !strings.Contains(err.Error(), "inside the event store") {
+		t.Errorf("into itself: %v", err)
+	}
 	m, err := BackupDir(context.Background(), dir, backup, BackupOptions{})
 	if err != nil || m.Events != uint64(len(log)) || m.LastPosition != log[len(log)-1].position {
 		t.Fatalf("%+v, %v", m, err)

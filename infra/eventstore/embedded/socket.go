@@ -35,7 +35,7 @@ func listen(ctx context.Context, path string) (net.Listener, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("the directory of the event store's socket must be open to its owner only (mode 0700, it has %#o): %s", info.Mode().Perm(), dir)
 	}
-	if err := removeStale(path); err != nil {
+	if err := RemoveStaleSocket(path); err != nil {
 		return nil, err
 	}
 	var lc net.ListenConfig
@@ -49,21 +49,21 @@ func listen(ctx context.Context, path string) (net.Listener, error) {
 	return l, nil
 }
 
-// removeStale takes away the socket of a process that was killed. Anything but
-// a socket stays and is an error.
-func removeStale(path string) error {
+// RemoveStaleSocket takes away the socket of a process that was killed. Anything
+// but a socket stays and is an error.
+func RemoveStaleSocket(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look at the event store's socket: %w", err)
+		return fmt.Errorf("look at an earlier run's socket: %w", err)
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("a file that is no socket stands where the event store's socket must be: %s", path)
+		return fmt.Errorf("a file that is no socket stands where the socket must be: %s", path)
 	}
 	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("remove the event store's old socket: %w", err)
+		return fmt.Errorf("remove an earlier run's socket: %w", err)
 	}
 	return nil
 }

@@ -102,15 +102,11 @@ func (c *copier) checkMap(ctx context.Context) error {
 		at   es.Position
 		name string
 	}{{c.from, p.Source, "source"}, {c.to, p.Target, "target"}} {
-		found := false
-		for e, err := range side.log.ReadWhole(ctx, side.at-1) {
-			if err != nil {
-				return fmt.Errorf("the %s: %w", side.name, err)
-			}
-			found = e.Position == side.at && e.ID == p.Event
-			break
+		e, ok, err := side.log.EventAt(ctx, side.at)
+		if err != nil {
+			return fmt.Errorf("the %s: %w", side.name, err)
 		}
-		if !found {
+		if !ok || e.ID != p.Event {
 			return fmt.Errorf("the map of positions %s is about another copy: the %s has no event %s at position %d; name another file with --map, the copy then finds its place by comparing", c.MapPath, side.name, p.Event, side.at)
 		}
 	}
