@@ -9,10 +9,12 @@ import (
 	"tallyard/domain/algorithm"
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
+	"tallyard/domain/model"
 	"tallyard/domain/operation"
 	"tallyard/domain/project"
 	"tallyard/domain/user"
 	projalgorithm "tallyard/projections/algorithm"
+	projmodel "tallyard/projections/model"
 	projoperation "tallyard/projections/operation"
 	"tallyard/projections/runner"
 )
@@ -24,11 +26,12 @@ type belongings struct {
 	log        es.Log
 	reader     *runner.Reader
 	algorithms projalgorithm.Queries
+	models     projmodel.Queries
 	operations projoperation.Queries
 }
 
 func newBelongings(log es.Log, reader *runner.Reader) belongings {
-	return belongings{log, reader, projalgorithm.Queries{Reader: reader}, projoperation.Queries{Reader: reader}}
+	return belongings{log, reader, projalgorithm.Queries{Reader: reader}, projmodel.Queries{Reader: reader}, projoperation.Queries{Reader: reader}}
 }
 
 // Of implements user.Belongings.
@@ -40,13 +43,20 @@ func (b belongings) Of(ctx context.Context, tenant, owner uuid.UUID) ([]user.Bel
 	if err != nil {
 		return nil, err
 	}
+	models, err := b.models.OwnedBy(ctx, tenant, owner)
+	if err != nil {
+		return nil, err
+	}
 	operations, err := b.operations.Unfinished(ctx, tenant, owner)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]user.Belonging, 0, len(algorithms)+len(operations))
+	list := make([]user.Belonging, 0, len(algorithms)+len(models)+len(operations))
 	for _, s := range algorithms {
 		list = append(list, user.Belonging{Ref: es.Ref{Kind: algorithm.Category, ID: s.ID}, Project: s.Project, Name: s.Name})
+	}
+	for _, s := range models {
+		list = append(list, user.Belonging{Ref: es.Ref{Kind: model.Category, ID: s.ID}, Project: s.Project, Name: s.Name})
 	}
 	for _, s := range operations {
 		list = append(list, user.Belonging{Ref: es.Ref{Kind: operation.Category, ID: s.ID}, Project: s.Project, Name: string(s.Kind), Running: true})
@@ -60,11 +70,31 @@ func (b belongings) In(ctx context.Context, tenant, id uuid.UUID) ([]project.Con
 		return nil, err
 	}
 	algorithms, err := b.algorithms.InProject(ctx, tenant, id)
-	list := make([]project.Content, len(algorithms))
-	for i, s := range algorithms {
-		list[i] = project.Content{Ref: es.Ref{Kind: algorithm.Category, ID: s.ID}, Name: s.Name}
+	if err != nil {
+		return nil, err
+	}
+	models, err := b.models.InProject(ctx, tenant, id)
+	list := make([]project.Content, 0, len(algorithms)+len(models))
+	for _, s := range algorithms {
+		list = append(list, project.Content{Ref: es.Ref{Kind: algorithm.Category, ID: s.ID}, Name: s.Name})
+	}
+	for _, s := range models {
+		list = append(list, project.Content{Ref: es.Ref{Kind: model.Category, ID: s.ID}, Name: s.Name})
 	}
 	return list, err
+}
+
+// Using implements model.Users.
+func (b belongings) Using(ctx context.Context, tenant, id uuid.UUID) ([]model.Use, error) {
+	if err := b.current(ctx); err != nil {
+		return nil, err
+	}
+	names, err := b.algorithms.StartingFrom(ctx, tenant, id)
+	uses := make([]model.Use, len(names))
+	for i, name := range names {
+		uses[i] = model.Use{Kind: algorithm.Category, Name: name}
+	}
+	return uses, err
 }
 
 // current waits until the read models have all that the log has now.
@@ -73,7 +103,7 @@ func (b belongings) current(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = b.reader.WaitFor(ctx, rec.Position, projalgorithm.Projection.Name, projoperation.Projection.Name)
+		err = b.reader.WaitFor(ctx, rec.Position, projalgorithm.Projection.Name, projmodel.Projection.Name, projoperation.Projection.Name)
 		if errors.Is(err, runner.ErrStale) {
 			return fault.New(fault.Unavailable, fault.CodeUnavailable, "What there is is not known completely at this moment; try again.")
 		}

@@ -36,6 +36,10 @@ type ResolverRoot interface {
 	DataSetCache() DataSetCacheResolver
 	DataSetConnection() DataSetConnectionResolver
 	DeleteFileResult() DeleteFileResultResolver
+	Model() ModelResolver
+	ModelConnection() ModelConnectionResolver
+	ModelVersion() ModelVersionResolver
+	ModelVersionConnection() ModelVersionConnectionResolver
 	Mutation() MutationResolver
 	Operation() OperationResolver
 	OperationConnection() OperationConnectionResolver
@@ -396,6 +400,18 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	DeleteModelResult struct {
+		DeletedID  func(childComplexity int) int
+		ID         func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	DeleteModelsPayload struct {
+		Receipt    func(childComplexity int) int
+		Results    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	DismissOperationResult struct {
 		ID         func(childComplexity int) int
 		Operation  func(childComplexity int) int
@@ -496,9 +512,83 @@ type ComplexityRoot struct {
 		Reference func(childComplexity int) int
 	}
 
+	ImportModelPayload struct {
+		Model        func(childComplexity int) int
+		ModelVersion func(childComplexity int) int
+		Receipt      func(childComplexity int) int
+		UserErrors   func(childComplexity int) int
+	}
+
 	IntSetting struct {
 		SetIn func(childComplexity int) int
 		Value func(childComplexity int) int
+	}
+
+	Model struct {
+		CreatedAt              func(childComplexity int) int
+		History                func(childComplexity int, first *int32, after *string) int
+		ID                     func(childComplexity int) int
+		LatestVersion          func(childComplexity int) int
+		Name                   func(childComplexity int) int
+		Owner                  func(childComplexity int) int
+		Project                func(childComplexity int) int
+		UpdatedAt              func(childComplexity int) int
+		Version                func(childComplexity int) int
+		Versions               func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		ViewerCanImportVersion func(childComplexity int) int
+	}
+
+	ModelConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	ModelEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	ModelMetric struct {
+		Name  func(childComplexity int) int
+		Value func(childComplexity int) int
+	}
+
+	ModelVersion struct {
+		CreatedAt       func(childComplexity int) int
+		Data            func(childComplexity int) int
+		Description     func(childComplexity int) int
+		Directory       func(childComplexity int) int
+		History         func(childComplexity int, first *int32, after *string) int
+		ID              func(childComplexity int) int
+		Image           func(childComplexity int) int
+		Metrics         func(childComplexity int) int
+		Model           func(childComplexity int) int
+		Number          func(childComplexity int) int
+		Origin          func(childComplexity int) int
+		Parameters      func(childComplexity int) int
+		Scenario        func(childComplexity int) int
+		Script          func(childComplexity int) int
+		State           func(childComplexity int) int
+		UpdatedAt       func(childComplexity int) int
+		Version         func(childComplexity int) int
+		ViewerCanDelete func(childComplexity int) int
+		ViewerCanEdit   func(childComplexity int) int
+		ViewerCanShare  func(childComplexity int) int
+		Visibility      func(childComplexity int) int
+	}
+
+	ModelVersionConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	ModelVersionEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	Mutation struct {
@@ -519,11 +609,13 @@ type ComplexityRoot struct {
 		DeleteDataSet           func(childComplexity int, input gqlmodel.DeleteDataSetInput) int
 		DeleteFiles             func(childComplexity int, input gqlmodel.DeleteFilesInput) int
 		DeleteImage             func(childComplexity int, input gqlmodel.DeleteImageInput) int
+		DeleteModels            func(childComplexity int, input gqlmodel.DeleteModelsInput) int
 		DismissOperations       func(childComplexity int, input gqlmodel.DismissOperationsInput) int
 		ErasePersonalData       func(childComplexity int, input gqlmodel.ErasePersonalDataInput) int
 		FavoriteAlgorithm       func(childComplexity int, input gqlmodel.FavoriteAlgorithmInput) int
 		GrantPermission         func(childComplexity int, input gqlmodel.GrantPermissionInput) int
 		GrantRole               func(childComplexity int, input gqlmodel.GrantRoleInput) int
+		ImportModel             func(childComplexity int, input gqlmodel.ImportModelInput) int
 		PublishAlgorithmVersion func(childComplexity int, input gqlmodel.PublishAlgorithmVersionInput) int
 		RefreshDataSet          func(childComplexity int, input gqlmodel.RefreshDataSetInput) int
 		RegisterDataSet         func(childComplexity int, input gqlmodel.RegisterDataSetInput) int
@@ -537,12 +629,15 @@ type ComplexityRoot struct {
 		RevokeRole              func(childComplexity int, input gqlmodel.RevokeRoleInput) int
 		SetBusinessScope        func(childComplexity int, input gqlmodel.SetBusinessScopeInput) int
 		SetStorageQuota         func(childComplexity int, input gqlmodel.SetStorageQuotaInput) int
+		ShareModels             func(childComplexity int, input gqlmodel.ShareModelsInput) int
 		SuspendUser             func(childComplexity int, input gqlmodel.SuspendUserInput) int
 		TransferOwnership       func(childComplexity int, input gqlmodel.TransferOwnershipInput) int
 		UnfavoriteAlgorithm     func(childComplexity int, input gqlmodel.UnfavoriteAlgorithmInput) int
+		UnshareModels           func(childComplexity int, input gqlmodel.UnshareModelsInput) int
 		UnzipDataSet            func(childComplexity int, input gqlmodel.UnzipDataSetInput) int
 		UpdateAlgorithmVersion  func(childComplexity int, input gqlmodel.UpdateAlgorithmVersionInput) int
 		UpdateDataSet           func(childComplexity int, input gqlmodel.UpdateDataSetInput) int
+		UpdateModelVersion      func(childComplexity int, input gqlmodel.UpdateModelVersionInput) int
 		UpdateProject           func(childComplexity int, input gqlmodel.UpdateProjectInput) int
 		UpdateSettings          func(childComplexity int, input gqlmodel.UpdateSettingsInput) int
 		UpdateTenant            func(childComplexity int, input gqlmodel.UpdateTenantInput) int
@@ -667,6 +762,9 @@ type ComplexityRoot struct {
 		Image             func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		Images            func(childComplexity int, filter *gqlmodel.ImageFilter, orderBy *gqlmodel.ImageOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		Me                func(childComplexity int) int
+		Model             func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
+		ModelVersion      func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
+		Models            func(childComplexity int, filter *gqlmodel.ModelFilter, orderBy *gqlmodel.ModelOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		Node              func(childComplexity int, id string, atLeast *string) int
 		Nodes             func(childComplexity int, ids []string, atLeast *string) int
 		Operation         func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
@@ -813,6 +911,18 @@ type ComplexityRoot struct {
 		ViewerCanUpdate                 func(childComplexity int) int
 	}
 
+	ShareModelResult struct {
+		ID           func(childComplexity int) int
+		ModelVersion func(childComplexity int) int
+		UserErrors   func(childComplexity int) int
+	}
+
+	ShareModelsPayload struct {
+		Receipt    func(childComplexity int) int
+		Results    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	StorageSpace struct {
 		CountedAt         func(childComplexity int) int
 		CreatedAt         func(childComplexity int) int
@@ -886,6 +996,18 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	UnshareModelResult struct {
+		ID           func(childComplexity int) int
+		ModelVersion func(childComplexity int) int
+		UserErrors   func(childComplexity int) int
+	}
+
+	UnshareModelsPayload struct {
+		Receipt    func(childComplexity int) int
+		Results    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	UnzipDataSetPayload struct {
 		DataSet    func(childComplexity int) int
 		Receipt    func(childComplexity int) int
@@ -902,6 +1024,12 @@ type ComplexityRoot struct {
 		DataSet    func(childComplexity int) int
 		Receipt    func(childComplexity int) int
 		UserErrors func(childComplexity int) int
+	}
+
+	UpdateModelVersionPayload struct {
+		ModelVersion func(childComplexity int) int
+		Receipt      func(childComplexity int) int
+		UserErrors   func(childComplexity int) int
 	}
 
 	UpdateProjectPayload struct {
@@ -2279,6 +2407,44 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DeleteImagePayload.UserErrors(childComplexity), true
 
+	case "DeleteModelResult.deletedId":
+		if e.ComplexityRoot.DeleteModelResult.DeletedID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteModelResult.DeletedID(childComplexity), true
+	case "DeleteModelResult.id":
+		if e.ComplexityRoot.DeleteModelResult.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteModelResult.ID(childComplexity), true
+	case "DeleteModelResult.userErrors":
+		if e.ComplexityRoot.DeleteModelResult.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteModelResult.UserErrors(childComplexity), true
+
+	case "DeleteModelsPayload.receipt":
+		if e.ComplexityRoot.DeleteModelsPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteModelsPayload.Receipt(childComplexity), true
+	case "DeleteModelsPayload.results":
+		if e.ComplexityRoot.DeleteModelsPayload.Results == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteModelsPayload.Results(childComplexity), true
+	case "DeleteModelsPayload.userErrors":
+		if e.ComplexityRoot.DeleteModelsPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteModelsPayload.UserErrors(childComplexity), true
+
 	case "DismissOperationResult.id":
 		if e.ComplexityRoot.DismissOperationResult.ID == nil {
 			break
@@ -2607,6 +2773,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Image.Reference(childComplexity), true
 
+	case "ImportModelPayload.model":
+		if e.ComplexityRoot.ImportModelPayload.Model == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportModelPayload.Model(childComplexity), true
+	case "ImportModelPayload.modelVersion":
+		if e.ComplexityRoot.ImportModelPayload.ModelVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportModelPayload.ModelVersion(childComplexity), true
+	case "ImportModelPayload.receipt":
+		if e.ComplexityRoot.ImportModelPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportModelPayload.Receipt(childComplexity), true
+	case "ImportModelPayload.userErrors":
+		if e.ComplexityRoot.ImportModelPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportModelPayload.UserErrors(childComplexity), true
+
 	case "IntSetting.setIn":
 		if e.ComplexityRoot.IntSetting.SetIn == nil {
 			break
@@ -2619,6 +2810,304 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.IntSetting.Value(childComplexity), true
+
+	case "Model.createdAt":
+		if e.ComplexityRoot.Model.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.CreatedAt(childComplexity), true
+	case "Model.history":
+		if e.ComplexityRoot.Model.History == nil {
+			break
+		}
+
+		args, err := ec.field_Model_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Model.History(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Model.id":
+		if e.ComplexityRoot.Model.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.ID(childComplexity), true
+	case "Model.latestVersion":
+		if e.ComplexityRoot.Model.LatestVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.LatestVersion(childComplexity), true
+	case "Model.name":
+		if e.ComplexityRoot.Model.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.Name(childComplexity), true
+	case "Model.owner":
+		if e.ComplexityRoot.Model.Owner == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.Owner(childComplexity), true
+	case "Model.project":
+		if e.ComplexityRoot.Model.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.Project(childComplexity), true
+	case "Model.updatedAt":
+		if e.ComplexityRoot.Model.UpdatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.UpdatedAt(childComplexity), true
+	case "Model.version":
+		if e.ComplexityRoot.Model.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.Version(childComplexity), true
+	case "Model.versions":
+		if e.ComplexityRoot.Model.Versions == nil {
+			break
+		}
+
+		args, err := ec.field_Model_versions_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Model.Versions(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+	case "Model.viewerCanImportVersion":
+		if e.ComplexityRoot.Model.ViewerCanImportVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.ViewerCanImportVersion(childComplexity), true
+
+	case "ModelConnection.edges":
+		if e.ComplexityRoot.ModelConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelConnection.Edges(childComplexity), true
+	case "ModelConnection.nodes":
+		if e.ComplexityRoot.ModelConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelConnection.Nodes(childComplexity), true
+	case "ModelConnection.pageInfo":
+		if e.ComplexityRoot.ModelConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelConnection.PageInfo(childComplexity), true
+	case "ModelConnection.totalCount":
+		if e.ComplexityRoot.ModelConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelConnection.TotalCount(childComplexity), true
+
+	case "ModelEdge.cursor":
+		if e.ComplexityRoot.ModelEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelEdge.Cursor(childComplexity), true
+	case "ModelEdge.node":
+		if e.ComplexityRoot.ModelEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelEdge.Node(childComplexity), true
+
+	case "ModelMetric.name":
+		if e.ComplexityRoot.ModelMetric.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelMetric.Name(childComplexity), true
+	case "ModelMetric.value":
+		if e.ComplexityRoot.ModelMetric.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelMetric.Value(childComplexity), true
+
+	case "ModelVersion.createdAt":
+		if e.ComplexityRoot.ModelVersion.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.CreatedAt(childComplexity), true
+	case "ModelVersion.data":
+		if e.ComplexityRoot.ModelVersion.Data == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Data(childComplexity), true
+	case "ModelVersion.description":
+		if e.ComplexityRoot.ModelVersion.Description == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Description(childComplexity), true
+	case "ModelVersion.directory":
+		if e.ComplexityRoot.ModelVersion.Directory == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Directory(childComplexity), true
+	case "ModelVersion.history":
+		if e.ComplexityRoot.ModelVersion.History == nil {
+			break
+		}
+
+		args, err := ec.field_ModelVersion_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.ModelVersion.History(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "ModelVersion.id":
+		if e.ComplexityRoot.ModelVersion.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.ID(childComplexity), true
+	case "ModelVersion.image":
+		if e.ComplexityRoot.ModelVersion.Image == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Image(childComplexity), true
+	case "ModelVersion.metrics":
+		if e.ComplexityRoot.ModelVersion.Metrics == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Metrics(childComplexity), true
+	case "ModelVersion.model":
+		if e.ComplexityRoot.ModelVersion.Model == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Model(childComplexity), true
+	case "ModelVersion.number":
+		if e.ComplexityRoot.ModelVersion.Number == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Number(childComplexity), true
+	case "ModelVersion.origin":
+		if e.ComplexityRoot.ModelVersion.Origin == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Origin(childComplexity), true
+	case "ModelVersion.parameters":
+		if e.ComplexityRoot.ModelVersion.Parameters == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Parameters(childComplexity), true
+	case "ModelVersion.scenario":
+		if e.ComplexityRoot.ModelVersion.Scenario == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Scenario(childComplexity), true
+	case "ModelVersion.script":
+		if e.ComplexityRoot.ModelVersion.Script == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Script(childComplexity), true
+	case "ModelVersion.state":
+		if e.ComplexityRoot.ModelVersion.State == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.State(childComplexity), true
+	case "ModelVersion.updatedAt":
+		if e.ComplexityRoot.ModelVersion.UpdatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.UpdatedAt(childComplexity), true
+	case "ModelVersion.version":
+		if e.ComplexityRoot.ModelVersion.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Version(childComplexity), true
+	case "ModelVersion.viewerCanDelete":
+		if e.ComplexityRoot.ModelVersion.ViewerCanDelete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.ViewerCanDelete(childComplexity), true
+	case "ModelVersion.viewerCanEdit":
+		if e.ComplexityRoot.ModelVersion.ViewerCanEdit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.ViewerCanEdit(childComplexity), true
+	case "ModelVersion.viewerCanShare":
+		if e.ComplexityRoot.ModelVersion.ViewerCanShare == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.ViewerCanShare(childComplexity), true
+	case "ModelVersion.visibility":
+		if e.ComplexityRoot.ModelVersion.Visibility == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Visibility(childComplexity), true
+
+	case "ModelVersionConnection.edges":
+		if e.ComplexityRoot.ModelVersionConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersionConnection.Edges(childComplexity), true
+	case "ModelVersionConnection.nodes":
+		if e.ComplexityRoot.ModelVersionConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersionConnection.Nodes(childComplexity), true
+	case "ModelVersionConnection.pageInfo":
+		if e.ComplexityRoot.ModelVersionConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersionConnection.PageInfo(childComplexity), true
+	case "ModelVersionConnection.totalCount":
+		if e.ComplexityRoot.ModelVersionConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersionConnection.TotalCount(childComplexity), true
+
+	case "ModelVersionEdge.cursor":
+		if e.ComplexityRoot.ModelVersionEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersionEdge.Cursor(childComplexity), true
+	case "ModelVersionEdge.node":
+		if e.ComplexityRoot.ModelVersionEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersionEdge.Node(childComplexity), true
 
 	case "Mutation.addProjectMember":
 		if e.ComplexityRoot.Mutation.AddProjectMember == nil {
@@ -2807,6 +3296,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteImage(childComplexity, args["input"].(gqlmodel.DeleteImageInput)), true
+	case "Mutation.deleteModels":
+		if e.ComplexityRoot.Mutation.DeleteModels == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteModels_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteModels(childComplexity, args["input"].(gqlmodel.DeleteModelsInput)), true
 	case "Mutation.dismissOperations":
 		if e.ComplexityRoot.Mutation.DismissOperations == nil {
 			break
@@ -2862,6 +3362,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.GrantRole(childComplexity, args["input"].(gqlmodel.GrantRoleInput)), true
+	case "Mutation.importModel":
+		if e.ComplexityRoot.Mutation.ImportModel == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_importModel_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ImportModel(childComplexity, args["input"].(gqlmodel.ImportModelInput)), true
 	case "Mutation.publishAlgorithmVersion":
 		if e.ComplexityRoot.Mutation.PublishAlgorithmVersion == nil {
 			break
@@ -3005,6 +3516,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SetStorageQuota(childComplexity, args["input"].(gqlmodel.SetStorageQuotaInput)), true
+	case "Mutation.shareModels":
+		if e.ComplexityRoot.Mutation.ShareModels == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_shareModels_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ShareModels(childComplexity, args["input"].(gqlmodel.ShareModelsInput)), true
 	case "Mutation.suspendUser":
 		if e.ComplexityRoot.Mutation.SuspendUser == nil {
 			break
@@ -3038,6 +3560,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UnfavoriteAlgorithm(childComplexity, args["input"].(gqlmodel.UnfavoriteAlgorithmInput)), true
+	case "Mutation.unshareModels":
+		if e.ComplexityRoot.Mutation.UnshareModels == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unshareModels_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UnshareModels(childComplexity, args["input"].(gqlmodel.UnshareModelsInput)), true
 	case "Mutation.unzipDataSet":
 		if e.ComplexityRoot.Mutation.UnzipDataSet == nil {
 			break
@@ -3071,6 +3604,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateDataSet(childComplexity, args["input"].(gqlmodel.UpdateDataSetInput)), true
+	case "Mutation.updateModelVersion":
+		if e.ComplexityRoot.Mutation.UpdateModelVersion == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateModelVersion_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateModelVersion(childComplexity, args["input"].(gqlmodel.UpdateModelVersionInput)), true
 	case "Mutation.updateProject":
 		if e.ComplexityRoot.Mutation.UpdateProject == nil {
 			break
@@ -3646,6 +4190,39 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Me(childComplexity), true
+	case "Query.model":
+		if e.ComplexityRoot.Query.Model == nil {
+			break
+		}
+
+		args, err := ec.field_Query_model_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Model(childComplexity, args["id"].(string), args["atLeast"].(*string), args["asOf"].(*time.Time), args["asOfPosition"].(*string)), true
+	case "Query.modelVersion":
+		if e.ComplexityRoot.Query.ModelVersion == nil {
+			break
+		}
+
+		args, err := ec.field_Query_modelVersion_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ModelVersion(childComplexity, args["id"].(string), args["atLeast"].(*string), args["asOf"].(*time.Time), args["asOfPosition"].(*string)), true
+	case "Query.models":
+		if e.ComplexityRoot.Query.Models == nil {
+			break
+		}
+
+		args, err := ec.field_Query_models_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Models(childComplexity, args["filter"].(*gqlmodel.ModelFilter), args["orderBy"].(*gqlmodel.ModelOrder), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["atLeast"].(*string)), true
 	case "Query.node":
 		if e.ComplexityRoot.Query.Node == nil {
 			break
@@ -4280,6 +4857,44 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Settings.ViewerCanUpdate(childComplexity), true
 
+	case "ShareModelResult.id":
+		if e.ComplexityRoot.ShareModelResult.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareModelResult.ID(childComplexity), true
+	case "ShareModelResult.modelVersion":
+		if e.ComplexityRoot.ShareModelResult.ModelVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareModelResult.ModelVersion(childComplexity), true
+	case "ShareModelResult.userErrors":
+		if e.ComplexityRoot.ShareModelResult.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareModelResult.UserErrors(childComplexity), true
+
+	case "ShareModelsPayload.receipt":
+		if e.ComplexityRoot.ShareModelsPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareModelsPayload.Receipt(childComplexity), true
+	case "ShareModelsPayload.results":
+		if e.ComplexityRoot.ShareModelsPayload.Results == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareModelsPayload.Results(childComplexity), true
+	case "ShareModelsPayload.userErrors":
+		if e.ComplexityRoot.ShareModelsPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareModelsPayload.UserErrors(childComplexity), true
+
 	case "StorageSpace.countedAt":
 		if e.ComplexityRoot.StorageSpace.CountedAt == nil {
 			break
@@ -4573,6 +5188,44 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UnfavoriteAlgorithmPayload.UserErrors(childComplexity), true
 
+	case "UnshareModelResult.id":
+		if e.ComplexityRoot.UnshareModelResult.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnshareModelResult.ID(childComplexity), true
+	case "UnshareModelResult.modelVersion":
+		if e.ComplexityRoot.UnshareModelResult.ModelVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnshareModelResult.ModelVersion(childComplexity), true
+	case "UnshareModelResult.userErrors":
+		if e.ComplexityRoot.UnshareModelResult.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnshareModelResult.UserErrors(childComplexity), true
+
+	case "UnshareModelsPayload.receipt":
+		if e.ComplexityRoot.UnshareModelsPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnshareModelsPayload.Receipt(childComplexity), true
+	case "UnshareModelsPayload.results":
+		if e.ComplexityRoot.UnshareModelsPayload.Results == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnshareModelsPayload.Results(childComplexity), true
+	case "UnshareModelsPayload.userErrors":
+		if e.ComplexityRoot.UnshareModelsPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnshareModelsPayload.UserErrors(childComplexity), true
+
 	case "UnzipDataSetPayload.dataSet":
 		if e.ComplexityRoot.UnzipDataSetPayload.DataSet == nil {
 			break
@@ -4629,6 +5282,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.UpdateDataSetPayload.UserErrors(childComplexity), true
+
+	case "UpdateModelVersionPayload.modelVersion":
+		if e.ComplexityRoot.UpdateModelVersionPayload.ModelVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateModelVersionPayload.ModelVersion(childComplexity), true
+	case "UpdateModelVersionPayload.receipt":
+		if e.ComplexityRoot.UpdateModelVersionPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateModelVersionPayload.Receipt(childComplexity), true
+	case "UpdateModelVersionPayload.userErrors":
+		if e.ComplexityRoot.UpdateModelVersionPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateModelVersionPayload.UserErrors(childComplexity), true
 
 	case "UpdateProjectPayload.project":
 		if e.ComplexityRoot.UpdateProjectPayload.Project == nil {
@@ -4903,6 +5575,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("DeleteDataSetInput", ec.unmarshalInputDeleteDataSetInput),
 			graphql.NewInputUnmarshaler("DeleteFilesInput", ec.unmarshalInputDeleteFilesInput),
 			graphql.NewInputUnmarshaler("DeleteImageInput", ec.unmarshalInputDeleteImageInput),
+			graphql.NewInputUnmarshaler("DeleteModelsInput", ec.unmarshalInputDeleteModelsInput),
 			graphql.NewInputUnmarshaler("DismissOperationsInput", ec.unmarshalInputDismissOperationsInput),
 			graphql.NewInputUnmarshaler("ElasticInput", ec.unmarshalInputElasticInput),
 			graphql.NewInputUnmarshaler("ErasePersonalDataInput", ec.unmarshalInputErasePersonalDataInput),
@@ -4912,6 +5585,10 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("ImageFilter", ec.unmarshalInputImageFilter),
 			graphql.NewInputUnmarshaler("ImageInput", ec.unmarshalInputImageInput),
 			graphql.NewInputUnmarshaler("ImageOrder", ec.unmarshalInputImageOrder),
+			graphql.NewInputUnmarshaler("ImportModelInput", ec.unmarshalInputImportModelInput),
+			graphql.NewInputUnmarshaler("ModelFilter", ec.unmarshalInputModelFilter),
+			graphql.NewInputUnmarshaler("ModelMetricInput", ec.unmarshalInputModelMetricInput),
+			graphql.NewInputUnmarshaler("ModelOrder", ec.unmarshalInputModelOrder),
 			graphql.NewInputUnmarshaler("OperationEventsFilter", ec.unmarshalInputOperationEventsFilter),
 			graphql.NewInputUnmarshaler("OperationFilter", ec.unmarshalInputOperationFilter),
 			graphql.NewInputUnmarshaler("PairInput", ec.unmarshalInputPairInput),
@@ -4928,14 +5605,17 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("RevokeRoleInput", ec.unmarshalInputRevokeRoleInput),
 			graphql.NewInputUnmarshaler("SetBusinessScopeInput", ec.unmarshalInputSetBusinessScopeInput),
 			graphql.NewInputUnmarshaler("SetStorageQuotaInput", ec.unmarshalInputSetStorageQuotaInput),
+			graphql.NewInputUnmarshaler("ShareModelsInput", ec.unmarshalInputShareModelsInput),
 			graphql.NewInputUnmarshaler("StorageSpaceFilter", ec.unmarshalInputStorageSpaceFilter),
 			graphql.NewInputUnmarshaler("SuspendUserInput", ec.unmarshalInputSuspendUserInput),
 			graphql.NewInputUnmarshaler("TenantAdminInput", ec.unmarshalInputTenantAdminInput),
 			graphql.NewInputUnmarshaler("TransferOwnershipInput", ec.unmarshalInputTransferOwnershipInput),
 			graphql.NewInputUnmarshaler("UnfavoriteAlgorithmInput", ec.unmarshalInputUnfavoriteAlgorithmInput),
+			graphql.NewInputUnmarshaler("UnshareModelsInput", ec.unmarshalInputUnshareModelsInput),
 			graphql.NewInputUnmarshaler("UnzipDataSetInput", ec.unmarshalInputUnzipDataSetInput),
 			graphql.NewInputUnmarshaler("UpdateAlgorithmVersionInput", ec.unmarshalInputUpdateAlgorithmVersionInput),
 			graphql.NewInputUnmarshaler("UpdateDataSetInput", ec.unmarshalInputUpdateDataSetInput),
+			graphql.NewInputUnmarshaler("UpdateModelVersionInput", ec.unmarshalInputUpdateModelVersionInput),
 			graphql.NewInputUnmarshaler("UpdateProjectInput", ec.unmarshalInputUpdateProjectInput),
 			graphql.NewInputUnmarshaler("UpdateSettingsInput", ec.unmarshalInputUpdateSettingsInput),
 			graphql.NewInputUnmarshaler("UpdateTenantInput", ec.unmarshalInputUpdateTenantInput),
@@ -6754,6 +7434,430 @@ extend type Mutation {
   registerImage("What." input: RegisterImageInput!): RegisterImagePayload!
   "Takes an image off the list; refused while something uses it. Its owner and tenant admins do."
   deleteImage("Which." input: DeleteImageInput!): DeleteImagePayload!
+}
+`, BuiltIn: false},
+	{Name: "../schema/model.graphqls", Input: `"A name that one person owns, with versions of a trained model."
+type Model implements Node {
+  "Opaque id."
+  id: ID!
+  "1 to 64 letters of any script, digits and underscore; unique in the project."
+  name: String!
+  "The project that it belongs to."
+  project: Project
+  "The person who owns it."
+  owner: User
+  "Counts the changes that people made."
+  version: Int!
+  "When it was created."
+  createdAt: Time!
+  "When anything about it changed last."
+  updatedAt: Time!
+  "The newest version that you see."
+  latestVersion: ModelVersion
+  "Its versions that you see, newest first. Give ` + "`" + `first` + "`" + ` or ` + "`" + `last` + "`" + `."
+  versions(
+    "How many, from the newest on; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+    "How many, from the oldest on; 1 to 100."
+    last: Int
+    "Only what lies before this cursor."
+    before: String
+  ): ModelVersionConnection!
+  "You may import another version of it."
+  viewerCanImportVersion: Boolean!
+  "What happened to it and its versions, oldest first. Give ` + "`" + `first` + "`" + `."
+  history(
+    "How many; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+  ): HistoryConnection!
+}
+
+"Where a version of a model stands."
+enum ModelVersionState {
+  "Ready."
+  VALID
+  "Gone."
+  DELETED
+}
+
+"Where a model came from."
+enum ModelOrigin {
+  "A training job made it."
+  TRAINING_JOB
+  "It was made here by other means."
+  LOCAL
+  "It was made elsewhere."
+  EXTERNAL
+}
+
+"One version of a model."
+type ModelVersion implements Node {
+  "Opaque id."
+  id: ID!
+  "The model that it is a version of."
+  model: Model
+  "The version's number, from 1 on; unique in the model."
+  number: Int!
+  "Counts the changes that people made; give it as ` + "`" + `expectedVersion` + "`" + ` to be told of others' edits."
+  version: Int!
+  "Where it stands."
+  state: ModelVersionState!
+  "Who sees it."
+  visibility: Visibility!
+  "What it is for, such as image classification."
+  scenario: String!
+  "The data it was made with; empty when nobody said."
+  data: String!
+  "The image it runs in; empty when nobody said."
+  image: String!
+  "The script inside the directory that runs it; empty when nobody said."
+  script: String!
+  "The directory, in the home of the model's owner."
+  directory: String!
+  "What it is about."
+  description: String!
+  "Parameters."
+  parameters: [Pair!]!
+  "What it was measured at."
+  metrics: [ModelMetric!]!
+  "Where it came from."
+  origin: ModelOrigin!
+  "When it was imported."
+  createdAt: Time!
+  "When it changed last."
+  updatedAt: Time!
+  "You may edit what describes it."
+  viewerCanEdit: Boolean!
+  "You may share it and take it back."
+  viewerCanShare: Boolean!
+  "You may delete it; the last version of a model that is in use is refused all the same."
+  viewerCanDelete: Boolean!
+  "What happened to it, oldest first. Give ` + "`" + `first` + "`" + `."
+  history(
+    "How many; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+  ): HistoryConnection!
+}
+
+"What a model was measured at."
+type ModelMetric {
+  "The name, such as ` + "`" + `accuracy` + "`" + `."
+  name: String!
+  "The value."
+  value: Float!
+}
+
+"A page of models."
+type ModelConnection {
+  "The rows with their cursors."
+  edges: [ModelEdge!]!
+  "The rows."
+  nodes: [Model!]!
+  "Where the page lies."
+  pageInfo: PageInfo!
+  "How many rows the whole list has; counted only when asked for."
+  totalCount: Int!
+}
+
+"A row of a list of models."
+type ModelEdge {
+  "The row's cursor."
+  cursor: String!
+  "The row."
+  node: Model!
+}
+
+"A page of versions."
+type ModelVersionConnection {
+  "The rows with their cursors."
+  edges: [ModelVersionEdge!]!
+  "The rows."
+  nodes: [ModelVersion!]!
+  "Where the page lies."
+  pageInfo: PageInfo!
+  "How many rows the whole list has; counted only when asked for."
+  totalCount: Int!
+}
+
+"A row of a list of versions."
+type ModelVersionEdge {
+  "The row's cursor."
+  cursor: String!
+  "The row."
+  node: ModelVersion!
+}
+
+"Cuts a list of models; what is absent does not cut. What is about versions is met by one that you see."
+input ModelFilter {
+  "Of this project."
+  projectId: ID
+  "Owned by this person."
+  ownerId: ID
+  "A part of the name or of a version's description, in any case; at most 100 characters."
+  search: String
+  "With a version in this state."
+  state: ModelVersionState
+  "With a version imported at this moment or later."
+  importedFrom: Time
+  "With a version imported before this moment."
+  importedTo: Time
+}
+
+"What models can be ordered by; the id decides between equals."
+enum ModelOrderField {
+  "The creation."
+  CREATED_AT
+}
+
+"An order of models."
+input ModelOrder {
+  "What they are ordered by."
+  field: ModelOrderField!
+  "Which way."
+  direction: OrderDirection!
+}
+
+extend type Query {
+  "Models that you see, one row per name, the newest first."
+  models(
+    "Cuts the list."
+    filter: ModelFilter
+    "The order; by default the creation, newest first."
+    orderBy: ModelOrder
+    "How many, from the beginning; 1 to 100, 20 when neither first nor last is given."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+    "How many, from the end; 1 to 100."
+    last: Int
+    "Only what lies before this cursor."
+    before: String
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+  ): ModelConnection!
+  "One model; null when it does not exist or you may not see it."
+  model(
+    "The model's id."
+    id: ID!
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+    "As it was at this moment."
+    asOf: Time
+    "As it was at this position of its history; not together with asOf."
+    asOfPosition: Position
+  ): Model
+  "One version of a model; null when it does not exist or you may not see it."
+  modelVersion(
+    "The version's id."
+    id: ID!
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+    "As it was at this moment."
+    asOf: Time
+    "As it was at this position of its history; not together with asOf."
+    asOfPosition: Position
+  ): ModelVersion
+}
+
+"What a model was measured at."
+input ModelMetricInput {
+  "The name, such as ` + "`" + `accuracy` + "`" + `."
+  name: String!
+  "The value."
+  value: Float!
+}
+
+"A version of a model, from a directory of your home."
+input ImportModelInput {
+  "The project that it belongs to."
+  projectId: ID!
+  "1 to 64 letters of any script, digits and underscore. When you own a model of this name in the project, the version is added to it."
+  name: String!
+  "The version's number, from 1 on; unique in the model."
+  version: Int!
+  "What it is for, such as image classification; 1 to 128 characters."
+  scenario: String!
+  "A directory of your home with something in it, such as ` + "`" + `jobs/resnet` + "`" + `."
+  directory: String!
+  "The data it was made with: a path or the name of a data set; up to 512 characters."
+  data: String
+  "The image it runs in; up to 255 characters."
+  image: String
+  "The script inside the directory that runs it, ending in ` + "`" + `.py` + "`" + ` or ` + "`" + `.prototxt` + "`" + `."
+  script: String
+  "What it is about."
+  description: String
+  "Parameters, at most 200."
+  parameters: [PairInput!]
+  "What it was measured at, at most 200."
+  metrics: [ModelMetricInput!]
+  "Where it came from; LOCAL when absent."
+  origin: ModelOrigin
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to importModel."
+type ImportModelPayload {
+  "The model, new or with one more version."
+  model: Model
+  "The version."
+  modelVersion: ModelVersion
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"An edit of what describes a version: what is absent stays, null clears."
+input UpdateModelVersionInput {
+  "The version."
+  id: ID!
+  "What it is for; can't be cleared."
+  scenario: String
+  "The data it was made with: a path or the name of a data set; up to 512 characters."
+  data: String
+  "The image it runs in; up to 255 characters."
+  image: String
+  "The script inside the directory that runs it, ending in ` + "`" + `.py` + "`" + ` or ` + "`" + `.prototxt` + "`" + `."
+  script: String
+  "What it is about."
+  description: String
+  "Parameters, at most 200."
+  parameters: [PairInput!]
+  "What it was measured at, at most 200."
+  metrics: [ModelMetricInput!]
+  "Where it came from; null makes it LOCAL."
+  origin: ModelOrigin
+  "The version counter that you saw; when it moved on, you are told."
+  expectedVersion: Int
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to updateModelVersion."
+type UpdateModelVersionPayload {
+  "The version after the edit."
+  modelVersion: ModelVersion
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"Versions that others shall see."
+input ShareModelsInput {
+  "The versions, at most 100."
+  ids: [ID!]!
+  "Who shall see them: GROUP or GLOBAL."
+  visibility: Visibility!
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to shareModels; each item succeeds or fails on its own."
+type ShareModelsPayload {
+  "One result per id, in the order asked."
+  results: [ShareModelResult!]!
+  "What must be mended about the whole; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind: the last position of all items."
+  receipt: Receipt!
+}
+
+"What became of one item of a batch."
+type ShareModelResult {
+  "The id that was given."
+  id: ID!
+  "The version as it is now."
+  modelVersion: ModelVersion
+  "What must be mended; nothing was done with this item then."
+  userErrors: [UserError!]!
+}
+
+"Versions that their owner alone shall see."
+input UnshareModelsInput {
+  "The versions, at most 100."
+  ids: [ID!]!
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to unshareModels; each item succeeds or fails on its own."
+type UnshareModelsPayload {
+  "One result per id, in the order asked."
+  results: [UnshareModelResult!]!
+  "What must be mended about the whole; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind: the last position of all items."
+  receipt: Receipt!
+}
+
+"What became of one item of a batch."
+type UnshareModelResult {
+  "The id that was given."
+  id: ID!
+  "The version as it is now."
+  modelVersion: ModelVersion
+  "What must be mended; nothing was done with this item then."
+  userErrors: [UserError!]!
+}
+
+"Versions that shall go; a model goes with its last one. The files stay where they are."
+input DeleteModelsInput {
+  "The versions, at most 100."
+  ids: [ID!]!
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to deleteModels; each item succeeds or fails on its own."
+type DeleteModelsPayload {
+  "One result per id, in the order asked."
+  results: [DeleteModelResult!]!
+  "What must be mended about the whole; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind: the last position of all items."
+  receipt: Receipt!
+}
+
+"What became of one item of a batch."
+type DeleteModelResult {
+  "The id that was given."
+  id: ID!
+  "The id of the version, when it is gone."
+  deletedId: ID
+  "What must be mended; nothing was done with this item then."
+  userErrors: [UserError!]!
+}
+
+extend type Mutation {
+  "Imports a directory of your home as a version of a model."
+  importModel("What it shall be." input: ImportModelInput!): ImportModelPayload!
+  "Edits what describes a version."
+  updateModelVersion("What shall change." input: UpdateModelVersionInput!): UpdateModelVersionPayload!
+  "Shares versions of your models, or widens who sees them."
+  shareModels("Which, and with whom." input: ShareModelsInput!): ShareModelsPayload!
+  "Takes versions of your models back, so that you alone see them."
+  unshareModels("Which." input: UnshareModelsInput!): UnshareModelsPayload!
+  "Deletes versions of your models; the last version of a model in use is refused."
+  deleteModels("Which." input: DeleteModelsInput!): DeleteModelsPayload!
 }
 `, BuiltIn: false},
 	{Name: "../schema/operation.graphqls", Input: `"What an operation is for."
@@ -8934,6 +10038,30 @@ func (ec *executionContext) childFields_DeleteImagePayload(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type DeleteImagePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteModelResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteModelResult_id(ctx, field)
+	case "deletedId":
+		return ec.fieldContext_DeleteModelResult_deletedId(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DeleteModelResult_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteModelResult", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteModelsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_DeleteModelsPayload_results(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DeleteModelsPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_DeleteModelsPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteModelsPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DismissOperationResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -9134,6 +10262,20 @@ func (ec *executionContext) childFields_Image(ctx context.Context, field graphql
 	return nil, fmt.Errorf("no field named %q was found under type Image", field.Name)
 }
 
+func (ec *executionContext) childFields_ImportModelPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "model":
+		return ec.fieldContext_ImportModelPayload_model(ctx, field)
+	case "modelVersion":
+		return ec.fieldContext_ImportModelPayload_modelVersion(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ImportModelPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_ImportModelPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImportModelPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_IntSetting(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "value":
@@ -9142,6 +10284,140 @@ func (ec *executionContext) childFields_IntSetting(ctx context.Context, field gr
 		return ec.fieldContext_IntSetting_setIn(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type IntSetting", field.Name)
+}
+
+func (ec *executionContext) childFields_Model(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Model_id(ctx, field)
+	case "name":
+		return ec.fieldContext_Model_name(ctx, field)
+	case "project":
+		return ec.fieldContext_Model_project(ctx, field)
+	case "owner":
+		return ec.fieldContext_Model_owner(ctx, field)
+	case "version":
+		return ec.fieldContext_Model_version(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Model_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_Model_updatedAt(ctx, field)
+	case "latestVersion":
+		return ec.fieldContext_Model_latestVersion(ctx, field)
+	case "versions":
+		return ec.fieldContext_Model_versions(ctx, field)
+	case "viewerCanImportVersion":
+		return ec.fieldContext_Model_viewerCanImportVersion(ctx, field)
+	case "history":
+		return ec.fieldContext_Model_history(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Model", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ModelConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ModelConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ModelConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ModelConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ModelEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ModelEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelMetric(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ModelMetric_name(ctx, field)
+	case "value":
+		return ec.fieldContext_ModelMetric_value(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelMetric", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelVersion(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ModelVersion_id(ctx, field)
+	case "model":
+		return ec.fieldContext_ModelVersion_model(ctx, field)
+	case "number":
+		return ec.fieldContext_ModelVersion_number(ctx, field)
+	case "version":
+		return ec.fieldContext_ModelVersion_version(ctx, field)
+	case "state":
+		return ec.fieldContext_ModelVersion_state(ctx, field)
+	case "visibility":
+		return ec.fieldContext_ModelVersion_visibility(ctx, field)
+	case "scenario":
+		return ec.fieldContext_ModelVersion_scenario(ctx, field)
+	case "data":
+		return ec.fieldContext_ModelVersion_data(ctx, field)
+	case "image":
+		return ec.fieldContext_ModelVersion_image(ctx, field)
+	case "script":
+		return ec.fieldContext_ModelVersion_script(ctx, field)
+	case "directory":
+		return ec.fieldContext_ModelVersion_directory(ctx, field)
+	case "description":
+		return ec.fieldContext_ModelVersion_description(ctx, field)
+	case "parameters":
+		return ec.fieldContext_ModelVersion_parameters(ctx, field)
+	case "metrics":
+		return ec.fieldContext_ModelVersion_metrics(ctx, field)
+	case "origin":
+		return ec.fieldContext_ModelVersion_origin(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_ModelVersion_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_ModelVersion_updatedAt(ctx, field)
+	case "viewerCanEdit":
+		return ec.fieldContext_ModelVersion_viewerCanEdit(ctx, field)
+	case "viewerCanShare":
+		return ec.fieldContext_ModelVersion_viewerCanShare(ctx, field)
+	case "viewerCanDelete":
+		return ec.fieldContext_ModelVersion_viewerCanDelete(ctx, field)
+	case "history":
+		return ec.fieldContext_ModelVersion_history(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelVersion", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelVersionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ModelVersionConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ModelVersionConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ModelVersionConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ModelVersionConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelVersionConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelVersionEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ModelVersionEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ModelVersionEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelVersionEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_Operation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -9618,6 +10894,30 @@ func (ec *executionContext) childFields_Settings(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type Settings", field.Name)
 }
 
+func (ec *executionContext) childFields_ShareModelResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ShareModelResult_id(ctx, field)
+	case "modelVersion":
+		return ec.fieldContext_ShareModelResult_modelVersion(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ShareModelResult_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ShareModelResult", field.Name)
+}
+
+func (ec *executionContext) childFields_ShareModelsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_ShareModelsPayload_results(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ShareModelsPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_ShareModelsPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ShareModelsPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_StorageSpace(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -9752,6 +11052,30 @@ func (ec *executionContext) childFields_UnfavoriteAlgorithmPayload(ctx context.C
 	return nil, fmt.Errorf("no field named %q was found under type UnfavoriteAlgorithmPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_UnshareModelResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_UnshareModelResult_id(ctx, field)
+	case "modelVersion":
+		return ec.fieldContext_UnshareModelResult_modelVersion(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UnshareModelResult_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnshareModelResult", field.Name)
+}
+
+func (ec *executionContext) childFields_UnshareModelsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_UnshareModelsPayload_results(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UnshareModelsPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_UnshareModelsPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnshareModelsPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UnzipDataSetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "dataSet":
@@ -9786,6 +11110,18 @@ func (ec *executionContext) childFields_UpdateDataSetPayload(ctx context.Context
 		return ec.fieldContext_UpdateDataSetPayload_receipt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateDataSetPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateModelVersionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "modelVersion":
+		return ec.fieldContext_UpdateModelVersionPayload_modelVersion(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateModelVersionPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_UpdateModelVersionPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateModelVersionPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_UpdateProjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
