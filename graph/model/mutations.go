@@ -166,7 +166,7 @@ func (a *API) batch(
 	}
 	done := command.Done{Command: gate.Command, Replayed: true}
 	for i, id := range ids {
-		item := a.Commands.Item(cmd, i)
+		item := cmd.Item(i)
 		var faults fault.List
 		ref := versionRef(id, &faults, "ids")
 		var res es.Result[model.Refs]
