@@ -16,6 +16,7 @@ import (
 	"tallyard/graph/gqlmodel"
 	"tallyard/graph/image"
 	"tallyard/graph/loader"
+	"tallyard/graph/model"
 	"tallyard/graph/operation"
 	"tallyard/graph/people"
 	"tallyard/graph/relay"
@@ -31,6 +32,7 @@ const maxNodes = 100
 type Finder struct {
 	Algorithms *algorithm.API
 	Audit      *audit.API
+	Models     *model.API
 	Operations *operation.API
 	People     *people.API
 	Setting    *setting.API
@@ -110,7 +112,7 @@ func (f *Finder) Sees(ctx context.Context, id relay.ID) (bool, error) {
 }
 
 // Cut implements audit.Things. Others than its owner see those versions of an
-// algorithm only that were published to them, and of a person where they stand,
+// algorithm or model only that they may see, and of a person where they stand,
 // not what they hold.
 func (f *Finder) Cut(ctx context.Context, id relay.ID) (projaudit.Cut, error) {
 	v, err := authn.Must(ctx)
@@ -120,6 +122,9 @@ func (f *Finder) Cut(ctx context.Context, id relay.ID) (projaudit.Cut, error) {
 	switch id.Kind {
 	case relay.Algorithm:
 		m, err := f.Algorithms.ByID(f.fresh(ctx), id.UUID)
+		return projaudit.Cut{Outside: m == nil || (m.Folded.Owner != v.User() && !v.Grants.ReadsAll())}, err
+	case relay.Model:
+		m, err := f.Models.ByID(f.fresh(ctx), id.UUID)
 		return projaudit.Cut{Outside: m == nil || (m.Folded.Owner != v.User() && !v.Grants.ReadsAll())}, err
 	case relay.User:
 		if !people.Reads(v, id.UUID) {
@@ -132,7 +137,7 @@ func (f *Finder) Cut(ctx context.Context, id relay.ID) (projaudit.Cut, error) {
 // fresh gives a question loaders of its own.
 func (f *Finder) fresh(ctx context.Context) context.Context {
 	return loader.Queries{
-		Algorithms: f.Algorithms.Queries, Operations: f.Operations.Queries, People: f.People.Queries,
+		Algorithms: f.Algorithms.Queries, Models: f.Models.Queries, Operations: f.Operations.Queries, People: f.People.Queries,
 		Audit: f.Audit.Queries, Storage: f.Storage.Queries, Progress: f.Operations.Progress, Usage: f.Storage.Usage,
 		DataSets: f.DataSets.Queries, Images: f.Images.Queries,
 	}.With(ctx)
@@ -152,6 +157,10 @@ func (f *Finder) byID(ctx context.Context, id relay.ID) (gqlmodel.Node, error) {
 		return found(f.Algorithms.ByID(ctx, id.UUID))
 	case relay.AlgorithmVersion:
 		return found(f.Algorithms.VersionByID(ctx, id.UUID))
+	case relay.Model:
+		return found(f.Models.ByID(ctx, id.UUID))
+	case relay.ModelVersion:
+		return found(f.Models.VersionByID(ctx, id.UUID))
 	case relay.Operation:
 		return found(f.Operations.ByID(ctx, id.UUID))
 	case relay.StorageSpace:

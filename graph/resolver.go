@@ -8,6 +8,7 @@ import (
 	"tallyard/graph/audit"
 	"tallyard/graph/dataset"
 	"tallyard/graph/image"
+	"tallyard/graph/model"
 	"tallyard/graph/operation"
 	"tallyard/graph/people"
 	"tallyard/graph/setting"
@@ -18,6 +19,7 @@ import (
 type Resolver struct {
 	Algorithms *algorithm.API
 	Audit      *audit.API
+	Models     *model.API
 	Operations *operation.API
 	People     *people.API
 	Setting    *setting.API

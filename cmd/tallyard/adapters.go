@@ -13,6 +13,7 @@ import (
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
 	"tallyard/domain/image"
+	"tallyard/domain/model"
 	"tallyard/domain/storage"
 	"tallyard/graph/loader"
 	graphstorage "tallyard/graph/storage"
@@ -170,18 +171,66 @@ func (imageUsers) Using(context.Context, uuid.UUID, image.State) ([]image.Use, e
 	return nil, nil
 }
 
-// models tells whether there is a model, by its stream.
-type models struct{ runtime *es.Runtime }
+// Model implements model.Directories.
+func (d directories) Model(ctx context.Context, tenant, owner uuid.UUID, directory, script string) (model.Directory, error) {
+	missing := fault.New(fault.Invalid, fault.CodeInvalidPath,
+		"The home has no such directory with something in it; upload the files first, or name another one.").At("directory")
+	dir, bad := storage.ParsePath(directory)
+	if bad != nil {
+		return model.Directory{}, bad.At("directory")
+	}
+	home, found, err := d.spaces.FindHome(ctx, tenant, owner)
+	switch {
+	case err != nil:
+		return model.Directory{}, err
+	case !found || dir.IsRoot():
+		return model.Directory{}, missing
+	}
+	if err := d.expect(ctx, tenant, home, dir, files.KindDirectory); err != nil {
+		return model.Directory{}, or(err, missing)
+	}
+	in, err := d.disk.List(ctx, tenant, home, dir, "", 1)
+	switch {
+	case err != nil:
+		return model.Directory{}, or(err, missing)
+	case len(in.Entries) == 0:
+		return model.Directory{}, missing
+	case script == "":
+		return model.Directory{Space: home, Path: dir.String()}, nil
+	}
+	path, bad := dir.Join(script)
+	if bad != nil {
+		return model.Directory{}, bad.At("script")
+	}
+	if err := d.expect(ctx, tenant, home, path, files.KindFile); err != nil {
+		return model.Directory{}, or(err, fault.New(fault.Invalid, fault.CodeInvalidPath,
+			"The directory has no such script; upload it, or name one that it has.").At("script"))
+	}
+	return model.Directory{Space: home, Path: dir.String()}, nil
+}
+
+// models tells algorithms about models.
+type models struct{ handler *model.Handler }
 
 // Model implements algorithm.Models.
 func (m models) Model(ctx context.Context, g access.Grants, id uuid.UUID) (bool, error) {
-	for _, err := range m.runtime.Log.ReadStream(ctx, es.StreamOf("model", g.Tenant, id).String(), 0, es.Forward, 1) {
-		if errors.Is(err, es.ErrStreamNotFound) {
-			return false, nil
+	return m.handler.Sees(ctx, g, id)
+}
+
+// sources are the directories that things of several features were taken from.
+type sources []graphstorage.Sources
+
+// SourcesIn implements graphstorage.Sources.
+func (s sources) SourcesIn(ctx context.Context, tenant, space uuid.UUID) ([]string, error) {
+	var all []string
+	for _, of := range s {
+		list, err := of.SourcesIn(ctx, tenant, space)
+		if err != nil {
+			return nil, err
 		}
-		return err == nil, err
+		all = append(all, list...)
 	}
-	return false, nil
+	return all, nil
 }
 
 // origins keeps from where requests came.

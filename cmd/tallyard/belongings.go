@@ -9,12 +9,14 @@ import (
 	"tallyard/domain/algorithm"
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
+	"tallyard/domain/model"
 	"tallyard/domain/operation"
 	"tallyard/domain/project"
 	"tallyard/domain/user"
 	projalgorithm "tallyard/projections/algorithm"
 	projdataset "tallyard/projections/dataset"
 	projimage "tallyard/projections/image"
+	projmodel "tallyard/projections/model"
 	projoperation "tallyard/projections/operation"
 	"tallyard/projections/runner"
 )
@@ -26,6 +28,7 @@ type belongings struct {
 	log        es.Log
 	reader     *runner.Reader
 	algorithms projalgorithm.Queries
+	models     projmodel.Queries
 	operations projoperation.Queries
 	dataSets   projdataset.Queries
 	images     projimage.Queries
@@ -33,7 +36,7 @@ type belongings struct {
 
 func newBelongings(log es.Log, reader *runner.Reader) belongings {
 	return belongings{
-		log, reader, projalgorithm.Queries{Reader: reader}, projoperation.Queries{Reader: reader},
+		log, reader, projalgorithm.Queries{Reader: reader}, projmodel.Queries{Reader: reader}, projoperation.Queries{Reader: reader},
 		projdataset.Queries{Reader: reader}, projimage.Queries{Reader: reader},
 	}
 }
@@ -44,6 +47,10 @@ func (b belongings) Of(ctx context.Context, tenant, owner uuid.UUID) ([]user.Bel
 		return nil, err
 	}
 	algorithms, err := b.algorithms.OwnedBy(ctx, tenant, owner)
+	if err != nil {
+		return nil, err
+	}
+	models, err := b.models.OwnedBy(ctx, tenant, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +66,7 @@ func (b belongings) Of(ctx context.Context, tenant, owner uuid.UUID) ([]user.Bel
 	if err != nil {
 		return nil, err
 	}
-	list := make([]user.Belonging, 0, len(algorithms)+len(operations)+len(dataSets)+len(images))
+	list := make([]user.Belonging, 0, len(algorithms)+len(models)+len(operations)+len(dataSets)+len(images))
 	for _, s := range dataSets {
 		list = append(list, user.Belonging{Ref: s.Ref(), Project: s.Project, Name: s.Name})
 	}
@@ -68,6 +75,9 @@ func (b belongings) Of(ctx context.Context, tenant, owner uuid.UUID) ([]user.Bel
 	}
 	for _, s := range algorithms {
 		list = append(list, user.Belonging{Ref: es.Ref{Kind: algorithm.Category, ID: s.ID}, Project: s.Project, Name: s.Name})
+	}
+	for _, s := range models {
+		list = append(list, user.Belonging{Ref: es.Ref{Kind: model.Category, ID: s.ID}, Project: s.Project, Name: s.Name})
 	}
 	for _, s := range operations {
 		list = append(list, user.Belonging{Ref: es.Ref{Kind: operation.Category, ID: s.ID}, Project: s.Project, Name: string(s.Kind), Running: true})
@@ -89,7 +99,11 @@ func (b belongings) In(ctx context.Context, tenant, id uuid.UUID) ([]project.Con
 		return nil, err
 	}
 	images, err := b.images.InProject(ctx, tenant, id)
-	list := make([]project.Content, 0, len(algorithms)+len(dataSets)+len(images))
+	if err != nil {
+		return nil, err
+	}
+	models, err := b.models.InProject(ctx, tenant, id)
+	list := make([]project.Content, 0, len(algorithms)+len(models)+len(dataSets)+len(images))
 	for _, s := range algorithms {
 		list = append(list, project.Content{Ref: es.Ref{Kind: algorithm.Category, ID: s.ID}, Name: s.Name})
 	}
@@ -99,7 +113,23 @@ func (b belongings) In(ctx context.Context, tenant, id uuid.UUID) ([]project.Con
 	for _, s := range images {
 		list = append(list, project.Content{Ref: s.Ref(), Name: s.Name})
 	}
+	for _, s := range models {
+		list = append(list, project.Content{Ref: es.Ref{Kind: model.Category, ID: s.ID}, Name: s.Name})
+	}
 	return list, err
+}
+
+// Using implements model.Users.
+func (b belongings) Using(ctx context.Context, tenant, id uuid.UUID) ([]model.Use, error) {
+	if err := b.current(ctx); err != nil {
+		return nil, err
+	}
+	names, err := b.algorithms.StartingFrom(ctx, tenant, id)
+	uses := make([]model.Use, len(names))
+	for i, name := range names {
+		uses[i] = model.Use{Kind: algorithm.Category, Name: name}
+	}
+	return uses, err
 }
 
 // current waits until the read models have all that the log has now.
@@ -108,7 +138,7 @@ func (b belongings) current(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = b.reader.WaitFor(ctx, rec.Position, projalgorithm.Projection.Name, projoperation.Projection.Name,
+		err = b.reader.WaitFor(ctx, rec.Position, projalgorithm.Projection.Name, projmodel.Projection.Name, projoperation.Projection.Name,
 			projdataset.Projection.Name, projimage.Projection.Name)
 		if errors.Is(err, runner.ErrStale) {
 			return fault.New(fault.Unavailable, fault.CodeUnavailable, "What there is is not known completely at this moment; try again.")

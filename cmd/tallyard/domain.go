@@ -19,6 +19,7 @@ import (
 	"tallyard/domain/flows/ownership"
 	"tallyard/domain/flows/spaces"
 	"tallyard/domain/image"
+	"tallyard/domain/model"
 	"tallyard/domain/operation"
 	"tallyard/domain/project"
 	"tallyard/domain/setting"
@@ -33,6 +34,7 @@ import (
 	projaudit "tallyard/projections/audit"
 	projdataset "tallyard/projections/dataset"
 	projimage "tallyard/projections/image"
+	projmodel "tallyard/projections/model"
 	projoperation "tallyard/projections/operation"
 	projpeople "tallyard/projections/people"
 	"tallyard/projections/runner"
@@ -53,6 +55,7 @@ func registry() (*es.Registry, error) {
 		image.Types,
 		operation.Types,
 		algorithm.Types,
+		model.Types,
 	)
 }
 
@@ -67,6 +70,7 @@ func projections(persons user.PersonKeys) (*runner.Set, error) {
 		projimage.Projection,
 		projoperation.Projection,
 		projalgorithm.Projection,
+		projmodel.Projection,
 		projaudit.Projection,
 	)
 }
@@ -83,6 +87,7 @@ type domain struct {
 	spaces     *storage.Handler
 	operations *operation.Handler
 	algorithms *algorithm.Handler
+	models     *model.Handler
 	artefacts  *artefact.Flow
 	sharing    *spaces.Flow
 	dataSets   *dataset.Handler
@@ -104,10 +109,11 @@ func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Ma
 	d.settings = &setting.Handler{Runtime: rt, Access: d.users, Projects: d.projects}
 	d.spaces = &storage.Handler{Runtime: rt, Access: d.users, Files: filework.Spaces{Store: disk}}
 	d.operations = &operation.Handler{Runtime: rt, Access: d.users}
+	d.models = &model.Handler{Runtime: rt, Access: d.users, Projects: d.projects, Directories: directories{d.spaces, disk}}
 	d.algorithms = &algorithm.Handler{
-		Runtime: rt, Access: d.users, Projects: d.projects, Directories: directories{d.spaces, disk}, Models: models{rt},
+		Runtime: rt, Access: d.users, Projects: d.projects, Directories: directories{d.spaces, disk}, Models: models{d.models},
 	}
-	d.ownership = &ownership.Flow{Runtime: rt, Users: d.users, Movers: map[string]ownership.Mover{algorithm.Category: d.algorithms}}
+	d.ownership = &ownership.Flow{Runtime: rt, Users: d.users, Movers: map[string]ownership.Mover{algorithm.Category: d.algorithms, model.Category: d.models}}
 	d.artefacts = &artefact.Flow{Runtime: rt, Algorithms: d.algorithms, Operations: d.operations}
 	d.sharing = &spaces.Flow{Runtime: rt, Spaces: d.spaces, Operations: d.operations}
 	d.spaces.Operations = d.sharing

@@ -26,6 +26,7 @@ import (
 	graphimage "tallyard/graph/image"
 	"tallyard/graph/live"
 	"tallyard/graph/loader"
+	graphmodel "tallyard/graph/model"
 	graphoperation "tallyard/graph/operation"
 	graphpeople "tallyard/graph/people"
 	"tallyard/graph/problem"
@@ -50,6 +51,7 @@ import (
 	projaudit "tallyard/projections/audit"
 	projdataset "tallyard/projections/dataset"
 	projimage "tallyard/projections/image"
+	projmodel "tallyard/projections/model"
 	projoperation "tallyard/projections/operation"
 	projpeople "tallyard/projections/people"
 	"tallyard/projections/runner"
@@ -133,7 +135,7 @@ func build(ctx context.Context, c config, s *stores, logger *slog.Logger) (p *pa
 	}
 	p.reader = runner.NewReader(p.pool, p.log, set)
 	owned := newBelongings(p.log, p.reader)
-	p.domain.users.Belongings, p.domain.projects.Contents = owned, owned
+	p.domain.users.Belongings, p.domain.projects.Contents, p.domain.models.Users = owned, owned, owned
 	if err := p.buildProjector(set); err != nil {
 		return p, err
 	}
@@ -173,21 +175,23 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 	}
 	past := &history.Reader{Runtime: rt, Sealer: sealer, Index: p.reader}
 	algorithms := projalgorithm.Queries{Reader: p.reader}
+	models := projmodel.Queries{Reader: p.reader}
 	running := progress{postgres.NewOperationProgress(p.pool)}
 	queries := loader.Queries{
-		Algorithms: algorithms, Operations: projoperation.Queries{Reader: p.reader},
+		Algorithms: algorithms, Models: models, Operations: projoperation.Queries{Reader: p.reader},
 		People: projpeople.Queries{Reader: p.reader}, Progress: running,
 		Access: projaccess.Queries{Reader: p.reader}, Storage: projstorage.Queries{Reader: p.reader},
 		Usage: used{p.accounts.usage}, DataSets: projdataset.Queries{Reader: p.reader}, Images: projimage.Queries{Reader: p.reader},
 	}
 	find := &graph.Finder{
 		Algorithms: &graphalgorithm.API{Runtime: rt, Handler: d.algorithms, Queries: algorithms, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
+		Models:     &graphmodel.API{Runtime: rt, Handler: d.models, Queries: models, Commands: commands, Sealer: sealer, History: past},
 		Operations: &graphoperation.API{Runtime: rt, Handler: d.operations, Queries: queries.Operations, Progress: running, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
 		People:     &graphpeople.API{Runtime: rt, Users: d.users, Projects: d.projects, Tenants: d.tenants, Onboarding: d.onboarding, Ownership: d.ownership, Queries: queries.People, Commands: commands, Sealer: sealer, History: past},
 		Setting:    &graphsetting.API{Runtime: rt, Handler: d.settings, Commands: commands, History: past},
 		Storage: &graphstorage.API{
 			Runtime: rt, Handler: d.spaces, Queries: projstorage.Queries{Reader: p.reader},
-			Disk: disk{p.disk}, Usage: queries.Usage, Sources: algorithms, Commands: commands, Sealer: sealer, History: past,
+			Disk: disk{p.disk}, Usage: queries.Usage, Sources: sources{algorithms, models}, Commands: commands, Sealer: sealer, History: past,
 		},
 	}
 	find.DataSets = &graphdataset.API{Runtime: rt, Handler: d.dataSets, Queries: queries.DataSets, Commands: commands, Sealer: sealer, History: past}
@@ -196,7 +200,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 	requestID := func(ctx context.Context) string { return transport.RequestInfoFrom(ctx).RequestID }
 	p.graphql, err = transport.New(transport.Config{
 		Schema: generated.NewExecutableSchema(generated.Config{Schema: publicSchema(), Resolvers: &graph.Resolver{
-			Algorithms: find.Algorithms, Audit: find.Audit, Operations: find.Operations, People: find.People,
+			Algorithms: find.Algorithms, Audit: find.Audit, Models: find.Models, Operations: find.Operations, People: find.People,
 			Setting: find.Setting, Storage: find.Storage,
 			DataSets: find.DataSets, Images: find.Images, Find: find,
 		}}),

@@ -12,10 +12,12 @@ import (
 	"tallyard/domain/dataset"
 	"tallyard/domain/es"
 	"tallyard/domain/image"
+	"tallyard/domain/model"
 	"tallyard/domain/operation"
 	"tallyard/domain/setting"
 	"tallyard/domain/storage"
 	algorithm1 "tallyard/projections/algorithm"
+	model1 "tallyard/projections/model"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -1038,6 +1040,36 @@ type DeleteImagePayload struct {
 }
 
 // What became of one item of a batch.
+type DeleteModelResult struct {
+	// The id that was given.
+	ID string `json:"id"`
+	// The id of the version, when it is gone.
+	DeletedID *string `json:"deletedId"`
+	// What must be mended; nothing was done with this item then.
+	UserErrors []*UserError `json:"userErrors"`
+}
+
+// Versions that shall go; a model goes with its last one. The files stay where they are.
+type DeleteModelsInput struct {
+	// The versions, at most 100.
+	Ids []string `json:"ids"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to deleteModels; each item succeeds or fails on its own.
+type DeleteModelsPayload struct {
+	// One result per id, in the order asked.
+	Results []*DeleteModelResult `json:"results"`
+	// What must be mended about the whole; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind: the last position of all items.
+	Receipt *Receipt `json:"receipt"`
+}
+
+// What became of one item of a batch.
 type DismissOperationResult struct {
 	// The id that was given.
 	ID string `json:"id"`
@@ -1297,12 +1329,217 @@ type ImageOrder struct {
 	Direction OrderDirection `json:"direction"`
 }
 
+// A version of a model, from a directory of your home.
+type ImportModelInput struct {
+	// The project that it belongs to.
+	ProjectID string `json:"projectId"`
+	// 1 to 64 letters of any script, digits and underscore. When you own a model of this name in the project, the version is added to it.
+	Name string `json:"name"`
+	// The version's number, from 1 on; unique in the model.
+	Version int32 `json:"version"`
+	// What it is for, such as image classification; 1 to 128 characters.
+	Scenario string `json:"scenario"`
+	// A directory of your home with something in it, such as `jobs/resnet`.
+	Directory string `json:"directory"`
+	// The data it was made with: a path or the name of a data set; up to 512 characters.
+	Data graphql.Omittable[*string] `json:"data"`
+	// The image it runs in; up to 255 characters.
+	Image graphql.Omittable[*string] `json:"image"`
+	// The script inside the directory that runs it, ending in `.py` or `.prototxt`.
+	Script graphql.Omittable[*string] `json:"script"`
+	// What it is about.
+	Description graphql.Omittable[*string] `json:"description"`
+	// Parameters, at most 200.
+	Parameters graphql.Omittable[[]*PairInput] `json:"parameters"`
+	// What it was measured at, at most 200.
+	Metrics graphql.Omittable[[]*ModelMetricInput] `json:"metrics"`
+	// Where it came from; LOCAL when absent.
+	Origin graphql.Omittable[*ModelOrigin] `json:"origin"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to importModel.
+type ImportModelPayload struct {
+	// The model, new or with one more version.
+	Model *Model `json:"model"`
+	// The version.
+	ModelVersion *ModelVersion `json:"modelVersion"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // A setting that is a number.
 type IntSetting struct {
 	// What holds.
 	Value int32 `json:"value"`
 	// The nearest scope in which it is set; null when it is set nowhere, and the default holds.
 	SetIn *SettingScope `json:"setIn"`
+}
+
+// A name that one person owns, with versions of a trained model.
+type Model struct {
+	// Opaque id.
+	ID string `json:"id"`
+	// 1 to 64 letters of any script, digits and underscore; unique in the project.
+	Name string `json:"name"`
+	// The project that it belongs to.
+	Project *Project `json:"project"`
+	// The person who owns it.
+	Owner *User `json:"owner"`
+	// Counts the changes that people made.
+	Version int32 `json:"version"`
+	// When it was created.
+	CreatedAt time.Time `json:"createdAt"`
+	// When anything about it changed last.
+	UpdatedAt time.Time `json:"updatedAt"`
+	// The newest version that you see.
+	LatestVersion *ModelVersion `json:"latestVersion"`
+	// Its versions that you see, newest first. Give `first` or `last`.
+	Versions *ModelVersionConnection `json:"versions"`
+	// You may import another version of it.
+	ViewerCanImportVersion bool `json:"viewerCanImportVersion"`
+	// What happened to it and its versions, oldest first. Give `first`.
+	History *HistoryConnection `json:"history"`
+	Folded  model.State        `json:"-"`
+	Past    bool               `json:"-"`
+}
+
+func (Model) IsNode() {}
+
+// A page of models.
+type ModelConnection struct {
+	// The rows with their cursors.
+	Edges []*ModelEdge `json:"edges"`
+	// The rows.
+	Nodes []*Model `json:"nodes"`
+	// Where the page lies.
+	PageInfo *PageInfo `json:"pageInfo"`
+	// How many rows the whole list has; counted only when asked for.
+	TotalCount int32   `json:"totalCount"`
+	Count      Counter `json:"-"`
+}
+
+// A row of a list of models.
+type ModelEdge struct {
+	// The row's cursor.
+	Cursor string `json:"cursor"`
+	// The row.
+	Node *Model `json:"node"`
+}
+
+// Cuts a list of models; what is absent does not cut. What is about versions is met by one that you see.
+type ModelFilter struct {
+	// Of this project.
+	ProjectID graphql.Omittable[*string] `json:"projectId"`
+	// Owned by this person.
+	OwnerID graphql.Omittable[*string] `json:"ownerId"`
+	// A part of the name or of a version's description, in any case; at most 100 characters.
+	Search graphql.Omittable[*string] `json:"search"`
+	// With a version in this state.
+	State graphql.Omittable[*ModelVersionState] `json:"state"`
+	// With a version imported at this moment or later.
+	ImportedFrom graphql.Omittable[*time.Time] `json:"importedFrom"`
+	// With a version imported before this moment.
+	ImportedTo graphql.Omittable[*time.Time] `json:"importedTo"`
+}
+
+// What a model was measured at.
+type ModelMetric struct {
+	// The name, such as `accuracy`.
+	Name string `json:"name"`
+	// The value.
+	Value float64 `json:"value"`
+}
+
+// What a model was measured at.
+type ModelMetricInput struct {
+	// The name, such as `accuracy`.
+	Name string `json:"name"`
+	// The value.
+	Value float64 `json:"value"`
+}
+
+// An order of models.
+type ModelOrder struct {
+	// What they are ordered by.
+	Field ModelOrderField `json:"field"`
+	// Which way.
+	Direction OrderDirection `json:"direction"`
+}
+
+// One version of a model.
+type ModelVersion struct {
+	// Opaque id.
+	ID string `json:"id"`
+	// The model that it is a version of.
+	Model *Model `json:"model"`
+	// The version's number, from 1 on; unique in the model.
+	Number int32 `json:"number"`
+	// Counts the changes that people made; give it as `expectedVersion` to be told of others' edits.
+	Version int32 `json:"version"`
+	// Where it stands.
+	State ModelVersionState `json:"state"`
+	// Who sees it.
+	Visibility Visibility `json:"visibility"`
+	// What it is for, such as image classification.
+	Scenario string `json:"scenario"`
+	// The data it was made with; empty when nobody said.
+	Data string `json:"data"`
+	// The image it runs in; empty when nobody said.
+	Image string `json:"image"`
+	// The script inside the directory that runs it; empty when nobody said.
+	Script string `json:"script"`
+	// The directory, in the home of the model's owner.
+	Directory string `json:"directory"`
+	// What it is about.
+	Description string `json:"description"`
+	// Parameters.
+	Parameters []*Pair `json:"parameters"`
+	// What it was measured at.
+	Metrics []*ModelMetric `json:"metrics"`
+	// Where it came from.
+	Origin ModelOrigin `json:"origin"`
+	// When it was imported.
+	CreatedAt time.Time `json:"createdAt"`
+	// When it changed last.
+	UpdatedAt time.Time `json:"updatedAt"`
+	// You may edit what describes it.
+	ViewerCanEdit bool `json:"viewerCanEdit"`
+	// You may share it and take it back.
+	ViewerCanShare bool `json:"viewerCanShare"`
+	// You may delete it; the last version of a model that is in use is refused all the same.
+	ViewerCanDelete bool `json:"viewerCanDelete"`
+	// What happened to it, oldest first. Give `first`.
+	History *HistoryConnection `json:"history"`
+	Row     model1.Version     `json:"-"`
+}
+
+func (ModelVersion) IsNode() {}
+
+// A page of versions.
+type ModelVersionConnection struct {
+	// The rows with their cursors.
+	Edges []*ModelVersionEdge `json:"edges"`
+	// The rows.
+	Nodes []*ModelVersion `json:"nodes"`
+	// Where the page lies.
+	PageInfo *PageInfo `json:"pageInfo"`
+	// How many rows the whole list has; counted only when asked for.
+	TotalCount int32   `json:"totalCount"`
+	Count      Counter `json:"-"`
+}
+
+// A row of a list of versions.
+type ModelVersionEdge struct {
+	// The row's cursor.
+	Cursor string `json:"cursor"`
+	// The row.
+	Node *ModelVersion `json:"node"`
 }
 
 // What can be changed. One mutation is one command.
@@ -1980,6 +2217,38 @@ type Settings struct {
 
 func (Settings) IsNode() {}
 
+// What became of one item of a batch.
+type ShareModelResult struct {
+	// The id that was given.
+	ID string `json:"id"`
+	// The version as it is now.
+	ModelVersion *ModelVersion `json:"modelVersion"`
+	// What must be mended; nothing was done with this item then.
+	UserErrors []*UserError `json:"userErrors"`
+}
+
+// Versions that others shall see.
+type ShareModelsInput struct {
+	// The versions, at most 100.
+	Ids []string `json:"ids"`
+	// Who shall see them: GROUP or GLOBAL.
+	Visibility Visibility `json:"visibility"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to shareModels; each item succeeds or fails on its own.
+type ShareModelsPayload struct {
+	// One result per id, in the order asked.
+	Results []*ShareModelResult `json:"results"`
+	// What must be mended about the whole; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind: the last position of all items.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // A place for files.
 type StorageSpace struct {
 	// Opaque id; it stands in `/files/<space>/<path>`.
@@ -2156,6 +2425,36 @@ type UnfavoriteAlgorithmPayload struct {
 	Receipt *Receipt `json:"receipt"`
 }
 
+// What became of one item of a batch.
+type UnshareModelResult struct {
+	// The id that was given.
+	ID string `json:"id"`
+	// The version as it is now.
+	ModelVersion *ModelVersion `json:"modelVersion"`
+	// What must be mended; nothing was done with this item then.
+	UserErrors []*UserError `json:"userErrors"`
+}
+
+// Versions that their owner alone shall see.
+type UnshareModelsInput struct {
+	// The versions, at most 100.
+	Ids []string `json:"ids"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to unshareModels; each item succeeds or fails on its own.
+type UnshareModelsPayload struct {
+	// One result per id, in the order asked.
+	Results []*UnshareModelResult `json:"results"`
+	// What must be mended about the whole; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind: the last position of all items.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // A data set whose archives are to be unpacked.
 type UnzipDataSetInput struct {
 	// The data set.
@@ -2242,6 +2541,44 @@ type UpdateDataSetInput struct {
 type UpdateDataSetPayload struct {
 	// The data set.
 	DataSet *DataSet `json:"dataSet"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
+// An edit of what describes a version: what is absent stays, null clears.
+type UpdateModelVersionInput struct {
+	// The version.
+	ID string `json:"id"`
+	// What it is for; can't be cleared.
+	Scenario graphql.Omittable[*string] `json:"scenario"`
+	// The data it was made with: a path or the name of a data set; up to 512 characters.
+	Data graphql.Omittable[*string] `json:"data"`
+	// The image it runs in; up to 255 characters.
+	Image graphql.Omittable[*string] `json:"image"`
+	// The script inside the directory that runs it, ending in `.py` or `.prototxt`.
+	Script graphql.Omittable[*string] `json:"script"`
+	// What it is about.
+	Description graphql.Omittable[*string] `json:"description"`
+	// Parameters, at most 200.
+	Parameters graphql.Omittable[[]*PairInput] `json:"parameters"`
+	// What it was measured at, at most 200.
+	Metrics graphql.Omittable[[]*ModelMetricInput] `json:"metrics"`
+	// Where it came from; null makes it LOCAL.
+	Origin graphql.Omittable[*ModelOrigin] `json:"origin"`
+	// The version counter that you saw; when it moved on, you are told.
+	ExpectedVersion graphql.Omittable[*int32] `json:"expectedVersion"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to updateModelVersion.
+type UpdateModelVersionPayload struct {
+	// The version after the edit.
+	ModelVersion *ModelVersion `json:"modelVersion"`
 	// What must be mended; nothing was done then.
 	UserErrors []*UserError `json:"userErrors"`
 	// What the command left behind.
@@ -3590,6 +3927,180 @@ func (e *ImageScenario) UnmarshalJSON(b []byte) error {
 }
 
 func (e ImageScenario) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What models can be ordered by; the id decides between equals.
+type ModelOrderField string
+
+const (
+	// The creation.
+	ModelOrderFieldCreatedAt ModelOrderField = "CREATED_AT"
+)
+
+var AllModelOrderField = []ModelOrderField{
+	ModelOrderFieldCreatedAt,
+}
+
+func (e ModelOrderField) IsValid() bool {
+	switch e {
+	case ModelOrderFieldCreatedAt:
+		return true
+	}
+	return false
+}
+
+func (e ModelOrderField) String() string {
+	return string(e)
+}
+
+func (e *ModelOrderField) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ModelOrderField(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ModelOrderField", str)
+	}
+	return nil
+}
+
+func (e ModelOrderField) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ModelOrderField) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ModelOrderField) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// Where a model came from.
+type ModelOrigin string
+
+const (
+	// A training job made it.
+	ModelOriginTrainingJob ModelOrigin = "TRAINING_JOB"
+	// It was made here by other means.
+	ModelOriginLocal ModelOrigin = "LOCAL"
+	// It was made elsewhere.
+	ModelOriginExternal ModelOrigin = "EXTERNAL"
+)
+
+var AllModelOrigin = []ModelOrigin{
+	ModelOriginTrainingJob,
+	ModelOriginLocal,
+	ModelOriginExternal,
+}
+
+func (e ModelOrigin) IsValid() bool {
+	switch e {
+	case ModelOriginTrainingJob, ModelOriginLocal, ModelOriginExternal:
+		return true
+	}
+	return false
+}
+
+func (e ModelOrigin) String() string {
+	return string(e)
+}
+
+func (e *ModelOrigin) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ModelOrigin(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ModelOrigin", str)
+	}
+	return nil
+}
+
+func (e ModelOrigin) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ModelOrigin) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ModelOrigin) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// Where a version of a model stands.
+type ModelVersionState string
+
+const (
+	// Ready.
+	ModelVersionStateValid ModelVersionState = "VALID"
+	// Gone.
+	ModelVersionStateDeleted ModelVersionState = "DELETED"
+)
+
+var AllModelVersionState = []ModelVersionState{
+	ModelVersionStateValid,
+	ModelVersionStateDeleted,
+}
+
+func (e ModelVersionState) IsValid() bool {
+	switch e {
+	case ModelVersionStateValid, ModelVersionStateDeleted:
+		return true
+	}
+	return false
+}
+
+func (e ModelVersionState) String() string {
+	return string(e)
+}
+
+func (e *ModelVersionState) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ModelVersionState(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ModelVersionState", str)
+	}
+	return nil
+}
+
+func (e ModelVersionState) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ModelVersionState) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ModelVersionState) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

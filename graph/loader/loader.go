@@ -15,6 +15,7 @@ import (
 	"tallyard/domain/algorithm"
 	"tallyard/domain/dataset"
 	"tallyard/domain/image"
+	"tallyard/domain/model"
 	"tallyard/domain/operation"
 	"tallyard/domain/storage"
 	"tallyard/domain/user"
@@ -24,6 +25,7 @@ import (
 	projaudit "tallyard/projections/audit"
 	projdataset "tallyard/projections/dataset"
 	projimage "tallyard/projections/image"
+	projmodel "tallyard/projections/model"
 	projoperation "tallyard/projections/operation"
 	"tallyard/projections/page"
 	projpeople "tallyard/projections/people"
@@ -37,6 +39,7 @@ const wait = 500 * time.Microsecond
 // Queries are the read sides that loaders ask.
 type Queries struct {
 	Algorithms projalgorithm.Queries
+	Models     projmodel.Queries
 	Operations projoperation.Queries
 	People     projpeople.Queries
 	Audit      projaudit.Queries
@@ -90,6 +93,11 @@ type Loaders struct {
 	DataSets   *dataloadgen.Loader[uuid.UUID, *dataset.State]
 	Images     *dataloadgen.Loader[uuid.UUID, *image.State]
 	Filter     projaccess.Filter
+	Models     ByID[model.State]
+	// ModelVersions, LatestOfModel and VersionsOfModel are those of models.
+	ModelVersions   ByID[projmodel.Version]
+	LatestOfModel   ByID[projmodel.Version]
+	VersionsOfModel *dataloadgen.Loader[PageOf, page.Rows[projmodel.Version]]
 }
 
 type loadersKey struct{}
@@ -154,6 +162,25 @@ func (q Queries) loaders(g access.Grants) *Loaders {
 		Latest: dataloadgen.NewLoader(q.latest(f), dataloadgen.WithWait(wait)),
 		VersionsOf: pages(func(ctx context.Context, of PageOf, ids []uuid.UUID) (map[uuid.UUID]page.Rows[projalgorithm.Version], error) {
 			return q.Algorithms.VersionsOf(ctx, f, ids, of.Published, of.page())
+		}),
+		Models: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]model.State, error) {
+			return q.Models.ByIDs(ctx, f, ids)
+		}),
+		ModelVersions: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]projmodel.Version, error) {
+			return q.Models.VersionsByIDs(ctx, f, ids)
+		}),
+		LatestOfModel: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]projmodel.Version, error) {
+			rows, err := q.Models.VersionsOf(ctx, f, ids, page.Page{First: 1})
+			latest := make(map[uuid.UUID]projmodel.Version, len(rows))
+			for id, r := range rows {
+				if len(r.Items) > 0 {
+					latest[id] = r.Items[0]
+				}
+			}
+			return latest, err
+		}),
+		VersionsOfModel: pages(func(ctx context.Context, of PageOf, ids []uuid.UUID) (map[uuid.UUID]page.Rows[projmodel.Version], error) {
+			return q.Models.VersionsOf(ctx, f, ids, of.page())
 		}),
 		MembersOf: pages(func(ctx context.Context, of PageOf, ids []uuid.UUID) (map[uuid.UUID]page.Rows[projpeople.Member], error) {
 			return q.People.MembersOf(ctx, g, ids, of.At, of.page())

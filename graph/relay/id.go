@@ -32,12 +32,14 @@ const (
 	DataSet          Kind = 20
 	Image            Kind = 21
 	Settings         Kind = 13
+	ModelVersion     Kind = 14
 )
 
 // kinds maps the kinds of domain references to those of ids.
 var kinds = map[string]Kind{
 	"tenant": Tenant, "project": Project, "user": User, "algorithm": Algorithm, "algorithmVersion": AlgorithmVersion,
 	"operation": Operation, "space": StorageSpace, "dataset": DataSet, "image": Image, "setting": Settings,
+	"model": Model, "modelVersion": ModelVersion,
 }
 
 // ID is what an opaque id carries. Parent is the aggregate that a thing lives
@@ -62,7 +64,7 @@ func (id ID) String() string {
 }
 
 // nested tells whether things of the kind live in another aggregate.
-func (k Kind) nested() bool { return k == AlgorithmVersion }
+func (k Kind) nested() bool { return k == AlgorithmVersion || k == ModelVersion }
 
 // Of is the opaque id of a thing that stands alone.
 func Of(k Kind, id uuid.UUID) string { return ID{Kind: k, UUID: id}.String() }

@@ -32,6 +32,7 @@ CREATE INDEX algorithm_versions_group_name ON algorithm_versions (tenant, projec
 CREATE INDEX algorithm_versions_project ON algorithm_versions (tenant, project, updated_at, id);
 CREATE INDEX algorithm_versions_status ON algorithm_versions (tenant, status, updated_at, id);
 CREATE INDEX algorithm_versions_source ON algorithm_versions ((settings #>> '{source,script,space}'));
+CREATE INDEX algorithm_versions_model ON algorithm_versions ((settings ->> 'model'));
 -- For what comes into view or goes out of it when a viewer's rights change.
 CREATE INDEX algorithm_reaches_tenant ON algorithm_reaches (tenant, algorithm, version) WHERE reach < 2;
 CREATE INDEX algorithm_reaches_project ON algorithm_reaches (tenant, project, algorithm) WHERE reach = 1;

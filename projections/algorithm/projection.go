@@ -22,7 +22,7 @@ var indexes string
 // Projection makes the tables.
 var Projection = runner.Projection{
 	Name:       "algorithm",
-	Version:    3,
+	Version:    4,
 	Schema:     schema,
 	Indexes:    indexes,
 	Categories: []string{algorithm.Category, algorithm.FavoritesCategory},

@@ -110,6 +110,17 @@ func (q Queries) SourcesIn(ctx context.Context, tenant, space uuid.UUID) ([]stri
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
+// StartingFrom lists the living versions that start from a model, as algorithm
+// and label, whoever may see them (MDL-04).
+func (q Queries) StartingFrom(ctx context.Context, tenant, model uuid.UUID) ([]string, error) {
+	rows, err := q.Reader.Query(ctx, `SELECT name || ' ' || label FROM {g}.algorithm_versions
+		WHERE settings ->> 'model' = $1 AND tenant = $2 ORDER BY created_at, id`, model.String(), tenant)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
 // versionsCut are the conditions of a filter, each with AND before it.
 func versionsCut(viewer projaccess.Filter, f Filter, args []any) (string, []any) {
 	conds, args := common(nil, args, f)

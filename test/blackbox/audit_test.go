@@ -140,6 +140,26 @@ var deeds = map[string]deed{
 	},
 	"favoriteAlgorithm":   {func(w *audited) vars { return vars{"id": w.algorithm} }, func(*audited) vars { return vars{"id": "none"} }, ""},
 	"unfavoriteAlgorithm": {func(w *audited) vars { return vars{"id": w.algorithm} }, func(*audited) vars { return vars{"id": "none"} }, ""},
+	"importModel": {
+		func(w *audited) vars { return w.modelOf(unique("aud"), 1) },
+		func(w *audited) vars { return with(w.modelOf(unique("aud"), 1), vars{"directory": "nothing"}) }, "model",
+	},
+	"updateModelVersion": {
+		func(w *audited) vars { return vars{"id": w.imported(""), "description": "edited"} },
+		func(w *audited) vars { return vars{"id": w.imported(""), "expectedVersion": 99} }, "modelVersion",
+	},
+	"shareModels": {
+		func(w *audited) vars { return vars{"ids": []string{w.imported("")}, "visibility": "GROUP"} },
+		func(w *audited) vars { return vars{"ids": []string{w.imported("")}, "visibility": "PRIVATE"} }, "modelVersion",
+	},
+	"unshareModels": {
+		func(w *audited) vars { return vars{"ids": []string{w.imported("GROUP")}} },
+		func(*audited) vars { return vars{"ids": []string{"none"}} }, "modelVersion",
+	},
+	"deleteModels": {
+		func(w *audited) vars { return vars{"ids": []string{w.imported("")}} },
+		func(w *audited) vars { return vars{"ids": []string{w.usedModel()}} }, "modelVersion",
+	},
 	"retryOperation": {
 		func(w *audited) vars { return vars{"id": w.boss.operationOf(w.failed).str("id")} },
 		func(w *audited) vars { return vars{"id": w.ended()} }, "algorithmVersion",
@@ -334,7 +354,7 @@ func (w *audited) checkLine(t *testing.T, d deed, line value, outcome string) {
 		t.Errorf("%s: %s", outcome, line)
 	}
 	if kind := line.str("subject.kind"); line.str("subject.id") != "" && line.str("project.id") != w.project &&
-		(kind == "algorithm" || kind == "algorithmVersion" || kind == "operation") {
+		(kind == "algorithm" || kind == "algorithmVersion" || kind == "model" || kind == "modelVersion" || kind == "operation") {
 		t.Errorf("%s: not in the project of its subject: %s", outcome, line)
 	}
 	if outcome == "REFUSED" {

@@ -16,6 +16,12 @@ var inside = map[string]func(s *stage) (document string, v vars, seen string){
 	"algorithmVersion.history": func(s *stage) (string, vars, string) {
 		return happened("algorithmVersion", s.version, "algorithm.published.v1")
 	},
+	"model.history": func(s *stage) (string, vars, string) { return happened("model", s.model, "model.created.v1") },
+	"modelVersion.history": func(s *stage) (string, vars, string) {
+		return happened("modelVersion", s.modelVersion, "model.version_imported.v1")
+	},
+	"model(asOf)":        func(s *stage) (string, vars, string) { return once("model", s.model) },
+	"modelVersion(asOf)": func(s *stage) (string, vars, string) { return once("modelVersion", s.modelVersion) },
 	"operation.history": func(s *stage) (string, vars, string) {
 		return happened("operation", s.operation, "operation.queued.v1")
 	},

@@ -46,12 +46,13 @@ func golden(t *testing.T, path, got string) {
 // members of their project.
 type stage struct {
 	*world
-	algorithm, version string // published to the project
-	operation, space   string
-	tenant             string
-	line               string // of the audit, about the version
-	shared             string // the project's space
-	dataSet, image     string // for the project
+	algorithm, version  string // published to the project
+	operation, space    string
+	tenant              string
+	line                string // of the audit, about the version
+	shared              string // the project's space
+	dataSet, image      string // for the project
+	model, modelVersion string // shared with the project
 }
 
 func newStage(t *testing.T) *stage {
@@ -64,6 +65,9 @@ func newStage(t *testing.T) *stage {
 	if status, body := s.owner.file(http.MethodPut, s.shared+"/matrix/a.txt", "a"); status/100 != 2 {
 		t.Fatalf("%d %s", status, body)
 	}
+	made := s.owner.do("importModel", s.modelOf(unique("matrix"), 1))
+	s.model, s.modelVersion = made.str("model.id"), made.str("modelVersion.id")
+	s.owner.do("shareModels", vars{"ids": []string{s.modelVersion}, "visibility": "GROUP"})
 	s.operation = s.owner.operationOf(s.version).str("id")
 	s.admin.do("updateSettings", vars{"id": s.project, "modelApprovalRequired": true, "reason": "test"})
 	s.admin.do("grantPermission", vars{"userId": s.ownerID, "permission": "SUBMIT_URGENT_JOBS", "reason": "test"})
@@ -110,6 +114,8 @@ func (s *stage) victim() string {
 var reads = map[string]func(s *stage) (document string, v vars, seen string){
 	"algorithm":        func(s *stage) (string, vars, string) { return one("algorithm", s.algorithm) },
 	"algorithmVersion": func(s *stage) (string, vars, string) { return one("algorithmVersion", s.version) },
+	"model":            func(s *stage) (string, vars, string) { return one("model", s.model) },
+	"modelVersion":     func(s *stage) (string, vars, string) { return one("modelVersion", s.modelVersion) },
 	"operation":        func(s *stage) (string, vars, string) { return one("operation", s.operation) },
 	"project":          func(s *stage) (string, vars, string) { return one("project", s.project) },
 	"storageSpace":     func(s *stage) (string, vars, string) { return one("storageSpace", s.space) },
@@ -136,6 +142,9 @@ var reads = map[string]func(s *stage) (document string, v vars, seen string){
 	},
 	"algorithmVersions": func(s *stage) (string, vars, string) {
 		return many("algorithmVersions", "AlgorithmVersionFilter", vars{"projectId": s.project}, s.version)
+	},
+	"models": func(s *stage) (string, vars, string) {
+		return many("models", "ModelFilter", vars{"projectId": s.project}, s.model)
 	},
 	"operations": func(s *stage) (string, vars, string) {
 		return many("operations", "OperationFilter", vars{"ownerId": s.ownerID}, s.operation)
@@ -223,6 +232,13 @@ var acts = map[string]func(s *stage) vars{
 	"deleteAlgorithmVersions": func(s *stage) vars { return vars{"ids": []string{s.fresh("")}} },
 	"favoriteAlgorithm":       func(s *stage) vars { return vars{"id": s.algorithm} },
 	"unfavoriteAlgorithm":     func(s *stage) vars { return vars{"id": s.algorithm} },
+	"importModel":             func(s *stage) vars { return s.modelOf(unique("matrix"), 1) },
+	"updateModelVersion":      func(s *stage) vars { return vars{"id": s.modelVersion, "description": unique("d")} },
+	"shareModels": func(s *stage) vars {
+		return vars{"ids": []string{s.imported("")}, "visibility": "GROUP"}
+	},
+	"unshareModels": func(s *stage) vars { return vars{"ids": []string{s.imported("GROUP")}} },
+	"deleteModels":  func(s *stage) vars { return vars{"ids": []string{s.imported("GROUP")}} },
 	// It succeeded, so who may do this is told that its state does not allow it.
 	"retryOperation":    func(s *stage) vars { return vars{"id": s.operation} },
 	"cancelOperation":   func(s *stage) vars { return vars{"id": s.operation} },
