@@ -7,6 +7,7 @@ package graph
 
 import (
 	"context"
+	"fmt"
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
 	"tallyard/graph/relay"
@@ -63,6 +64,10 @@ func (r *algorithmVersionResolver) PublishedBy(ctx context.Context, obj *gqlmode
 
 func (r *algorithmVersionResolver) Operation(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (*gqlmodel.Operation, error) {
 	return r.Operations.ByID(ctx, obj.Row.Operation)
+}
+
+func (r *algorithmVersionResolver) Approval(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (*gqlmodel.Approval, error) {
+	panic(fmt.Errorf("not implemented: Approval - approval"))
 }
 
 func (r *algorithmVersionResolver) ViewerCanEdit(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (bool, error) {
