@@ -7,7 +7,6 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
 	"tallyard/graph/relay"
@@ -67,7 +66,7 @@ func (r *algorithmVersionResolver) Operation(ctx context.Context, obj *gqlmodel.
 }
 
 func (r *algorithmVersionResolver) Approval(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (*gqlmodel.Approval, error) {
-	panic(fmt.Errorf("not implemented: Approval - approval"))
+	return r.Approvals.Of(ctx, obj)
 }
 
 func (r *algorithmVersionResolver) ViewerCanEdit(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (bool, error) {

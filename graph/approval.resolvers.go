@@ -7,66 +7,66 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"tallyard/graph/generated"
 	"tallyard/graph/gqlmodel"
+	"tallyard/graph/relay"
 	"time"
 )
 
 func (r *approvalResolver) Subject(ctx context.Context, obj *gqlmodel.Approval) (gqlmodel.Node, error) {
-	panic(fmt.Errorf("not implemented: Subject - subject"))
+	return r.Find.Ref(ctx, obj.Folded.Subject.Ref)
 }
 
 func (r *approvalResolver) Requester(ctx context.Context, obj *gqlmodel.Approval) (*gqlmodel.User, error) {
-	panic(fmt.Errorf("not implemented: Requester - requester"))
+	return r.People.User(ctx, obj.Folded.Requester)
 }
 
 func (r *approvalResolver) Project(ctx context.Context, obj *gqlmodel.Approval) (*gqlmodel.Project, error) {
-	panic(fmt.Errorf("not implemented: Project - project"))
+	return r.People.Project(ctx, obj.Folded.Project)
 }
 
 func (r *approvalResolver) DecidedBy(ctx context.Context, obj *gqlmodel.Approval) (*gqlmodel.User, error) {
-	panic(fmt.Errorf("not implemented: DecidedBy - decidedBy"))
+	return r.People.User(ctx, obj.Folded.By)
 }
 
 func (r *approvalResolver) ViewerCanDecide(ctx context.Context, obj *gqlmodel.Approval) (bool, error) {
-	panic(fmt.Errorf("not implemented: ViewerCanDecide - viewerCanDecide"))
+	return r.Approvals.CanDecide(ctx, obj)
 }
 
 func (r *approvalResolver) ViewerCanWithdraw(ctx context.Context, obj *gqlmodel.Approval) (bool, error) {
-	panic(fmt.Errorf("not implemented: ViewerCanWithdraw - viewerCanWithdraw"))
+	return r.Approvals.CanWithdraw(ctx, obj)
 }
 
 func (r *approvalResolver) History(ctx context.Context, obj *gqlmodel.Approval, first *int32, after *string) (*gqlmodel.HistoryConnection, error) {
-	panic(fmt.Errorf("not implemented: History - history"))
+	return r.Approvals.HistoryOf(ctx, obj, first, after)
 }
 
 func (r *approvalConnectionResolver) TotalCount(ctx context.Context, obj *gqlmodel.ApprovalConnection) (int32, error) {
-	panic(fmt.Errorf("not implemented: TotalCount - totalCount"))
+	return relay.Count(ctx, obj.Count)
 }
 
 func (r *mutationResolver) ApproveRequest(ctx context.Context, input gqlmodel.ApproveRequestInput) (*gqlmodel.ApproveRequestPayload, error) {
-	panic(fmt.Errorf("not implemented: ApproveRequest - approveRequest"))
+	return r.Approvals.Approve(ctx, input)
 }
 
 func (r *mutationResolver) RejectRequest(ctx context.Context, input gqlmodel.RejectRequestInput) (*gqlmodel.RejectRequestPayload, error) {
-	panic(fmt.Errorf("not implemented: RejectRequest - rejectRequest"))
+	return r.Approvals.Reject(ctx, input)
 }
 
 func (r *mutationResolver) WithdrawRequest(ctx context.Context, input gqlmodel.WithdrawRequestInput) (*gqlmodel.WithdrawRequestPayload, error) {
-	panic(fmt.Errorf("not implemented: WithdrawRequest - withdrawRequest"))
+	return r.Approvals.Withdraw(ctx, input)
 }
 
 func (r *queryResolver) Approvals(ctx context.Context, filter *gqlmodel.ApprovalFilter, orderBy *gqlmodel.ApprovalOrder, first *int32, after *string, last *int32, before *string, atLeast *string) (*gqlmodel.ApprovalConnection, error) {
-	panic(fmt.Errorf("not implemented: Approvals - approvals"))
+	return r.Resolver.Approvals.List(ctx, filter, orderBy, relay.Args{First: first, After: after, Last: last, Before: before}, atLeast)
 }
 
 func (r *queryResolver) Approval(ctx context.Context, id string, atLeast *string, asOf *time.Time, asOfPosition *string) (*gqlmodel.Approval, error) {
-	panic(fmt.Errorf("not implemented: Approval - approval"))
+	return r.Resolver.Approvals.Get(ctx, id, atLeast, asOf, asOfPosition)
 }
 
 func (r *subscriptionResolver) ApprovalEvents(ctx context.Context, filter gqlmodel.ApprovalEventsFilter, after *string, atLeast *string) (<-chan *gqlmodel.ApprovalEvent, error) {
-	panic(fmt.Errorf("not implemented: ApprovalEvents - approvalEvents"))
+	return r.Approvals.Events(ctx, filter, after, atLeast)
 }
 
 func (r *Resolver) Approval() generated.ApprovalResolver { return &approvalResolver{r} }

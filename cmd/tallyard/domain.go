@@ -11,12 +11,14 @@ import (
 	"tallyard/cmd/internal/filework"
 	"tallyard/domain/access"
 	"tallyard/domain/algorithm"
+	"tallyard/domain/approval"
 	"tallyard/domain/dataset"
 	"tallyard/domain/es"
 	"tallyard/domain/flows/artefact"
 	"tallyard/domain/flows/datasets"
 	"tallyard/domain/flows/onboarding"
 	"tallyard/domain/flows/ownership"
+	"tallyard/domain/flows/publication"
 	"tallyard/domain/flows/spaces"
 	"tallyard/domain/image"
 	"tallyard/domain/operation"
@@ -30,6 +32,7 @@ import (
 	"tallyard/infra/postgres"
 	projaccess "tallyard/projections/access"
 	projalgorithm "tallyard/projections/algorithm"
+	projapproval "tallyard/projections/approval"
 	projaudit "tallyard/projections/audit"
 	projdataset "tallyard/projections/dataset"
 	projimage "tallyard/projections/image"
@@ -53,6 +56,7 @@ func registry() (*es.Registry, error) {
 		image.Types,
 		operation.Types,
 		algorithm.Types,
+		approval.Types,
 	)
 }
 
@@ -67,6 +71,7 @@ func projections(persons user.PersonKeys) (*runner.Set, error) {
 		projimage.Projection,
 		projoperation.Projection,
 		projalgorithm.Projection,
+		projapproval.Projection,
 		projaudit.Projection,
 	)
 }
@@ -84,6 +89,8 @@ type domain struct {
 	operations *operation.Handler
 	algorithms *algorithm.Handler
 	artefacts  *artefact.Flow
+	approvals  *approval.Handler
+	publishing *publication.Flow
 	sharing    *spaces.Flow
 	dataSets   *dataset.Handler
 	caches     *datasets.Flow
@@ -106,8 +113,14 @@ func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Ma
 	d.operations = &operation.Handler{Runtime: rt, Access: d.users}
 	d.algorithms = &algorithm.Handler{
 		Runtime: rt, Access: d.users, Projects: d.projects, Directories: directories{d.spaces, disk}, Models: models{rt},
+		Settings: d.settings,
 	}
 	d.ownership = &ownership.Flow{Runtime: rt, Users: d.users, Movers: map[string]ownership.Mover{algorithm.Category: d.algorithms}}
+	d.approvals = &approval.Handler{Runtime: rt, Access: d.users, Admins: d.users, Settings: d.settings}
+	d.publishing = &publication.Flow{Runtime: rt, Approvals: d.approvals, Publishers: map[string]publication.Publisher{
+		algorithm.VersionKind: publication.Algorithms{Handler: d.algorithms},
+	}}
+	d.approvals.Subjects = d.publishing
 	d.artefacts = &artefact.Flow{Runtime: rt, Algorithms: d.algorithms, Operations: d.operations}
 	d.sharing = &spaces.Flow{Runtime: rt, Spaces: d.spaces, Operations: d.operations}
 	d.spaces.Operations = d.sharing

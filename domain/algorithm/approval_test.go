@@ -24,19 +24,19 @@ func TestApproval(t *testing.T) {
 		decide es.Decide[State]
 		want   string
 	}{
-		"ALG-05_asks":                                 {fold(inState(Created)...), ask, "approval_requested"},
-		"ALG-05_asks_after_a_failure":                 {fold(inState(PublishFailed)...), ask, "approval_requested"},
-		"ALG-05_asks_once":                            {waiting, ask, "INVALID_STATE"},
-		"APR-02_asks_again_after_a_no":                {fold(back...), ask, "approval_requested"},
-		"APR-04_yes":                                  {waiting, decideApproved(v1, op1, op2), "publication_started"},
-		"APR-04_yes_twice":                            {fold(failed...), decideApproved(v1, op1, op2), "nothing"},
-		"APR-05_yes_to_another_request":               {waiting, decideApproved(v1, v2, op2), "nothing"},
-		"APR-05_yes_for_what_is_gone":                 {fold(inState(Deleted)...), decideApproved(v1, op1, op2), "nothing"},
-		"APR-01_no":                                   {waiting, decideNotApproved(v1, op1, "p"), "approval_ended"},
-		"APR-01_no_to_another_request":                {waiting, decideNotApproved(v1, v2, "p"), "nothing"},
-		"APR-04_retry_needs_no_second_yes":            {fold(failed...), decideRetry(people[alice], v1, op2, 1, Publish), "publication_retried"},
-		"APR-05_retry_of_what_changed_since_the_yes":  {fold(edited...), decideRetry(people[alice], v1, op2, 1, Publish), "INVALID_STATE"},
-		"APR-05_another_publication_forgets_the_yes":  {fold(failed...), decidePublish(people[alice], PublishInput{VersionRef: VersionRef{Version: v1}, Visibility: access.Group}, publishing{id: op1}), "publication_started"},
+		"ALG-05_asks":                                {fold(inState(Created)...), ask, "approval_requested"},
+		"ALG-05_asks_after_a_failure":                {fold(inState(PublishFailed)...), ask, "approval_requested"},
+		"ALG-05_asks_once":                           {waiting, ask, "INVALID_STATE"},
+		"APR-02_asks_again_after_a_no":               {fold(back...), ask, "approval_requested"},
+		"APR-04_yes":                                 {waiting, decideApproved(v1, op1, op2), "publication_started"},
+		"APR-04_yes_twice":                           {fold(failed...), decideApproved(v1, op1, op2), "nothing"},
+		"APR-05_yes_to_another_request":              {waiting, decideApproved(v1, v2, op2), "nothing"},
+		"APR-05_yes_for_what_is_gone":                {fold(inState(Deleted)...), decideApproved(v1, op1, op2), "nothing"},
+		"APR-01_no":                                  {waiting, decideNotApproved(v1, op1, "p"), "approval_ended"},
+		"APR-01_no_to_another_request":               {waiting, decideNotApproved(v1, v2, "p"), "nothing"},
+		"APR-04_retry_needs_no_second_yes":           {fold(failed...), decideRetry(people[alice], v1, op2, 1, Publish), "publication_retried"},
+		"APR-05_retry_of_what_changed_since_the_yes": {fold(edited...), decideRetry(people[alice], v1, op2, 1, Publish), "INVALID_STATE"},
+		"APR-05_another_publication_forgets_the_yes": {fold(failed...), decidePublish(people[alice], PublishInput{VersionRef: VersionRef{Version: v1}, Visibility: access.Group}, publishing{id: op1}), "publication_started"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := outcome(c.decide(c.s)); got != c.want {

@@ -75,9 +75,9 @@ type Version struct {
 	// Wanted is the visibility of a publication that is under way or failed.
 	Wanted access.Visibility `json:"wanted,omitempty"`
 	// Approval is the last request for one, of the publication that is wanted or was done.
-	Approval    *Approval         `json:"approval,omitempty"`
-	Files       *Files            `json:"files,omitempty"`
-	Fingerprint string            `json:"fingerprint,omitempty"`
+	Approval    *Approval `json:"approval,omitempty"`
+	Files       *Files    `json:"files,omitempty"`
+	Fingerprint string    `json:"fingerprint,omitempty"`
 	// Artefact tells that something may lie in the read-only place.
 	Artefact    bool       `json:"artefact,omitempty"`
 	PublishedAt *time.Time `json:"publishedAt,omitempty"`

@@ -13,6 +13,7 @@ import (
 
 	"tallyard/domain/access"
 	"tallyard/domain/algorithm"
+	"tallyard/domain/approval"
 	"tallyard/domain/dataset"
 	"tallyard/domain/image"
 	"tallyard/domain/operation"
@@ -21,6 +22,7 @@ import (
 	"tallyard/graph/authn"
 	projaccess "tallyard/projections/access"
 	projalgorithm "tallyard/projections/algorithm"
+	projapproval "tallyard/projections/approval"
 	projaudit "tallyard/projections/audit"
 	projdataset "tallyard/projections/dataset"
 	projimage "tallyard/projections/image"
@@ -37,6 +39,7 @@ const wait = 500 * time.Microsecond
 // Queries are the read sides that loaders ask.
 type Queries struct {
 	Algorithms projalgorithm.Queries
+	Approvals  projapproval.Queries
 	Operations projoperation.Queries
 	People     projpeople.Queries
 	Audit      projaudit.Queries
@@ -84,6 +87,7 @@ type Loaders struct {
 	VersionsOf *dataloadgen.Loader[PageOf, page.Rows[projalgorithm.Version]]
 	MembersOf  *dataloadgen.Loader[PageOf, page.Rows[projpeople.Member]]
 	Favorites  *dataloadgen.Loader[uuid.UUID, bool]
+	Approvals  *dataloadgen.Loader[uuid.UUID, *approval.State]
 	Operations *dataloadgen.Loader[uuid.UUID, *operation.State]
 	Progress   *dataloadgen.Loader[uuid.UUID, *Progress]
 	Usage      ByID[Usage]
@@ -160,6 +164,9 @@ func (q Queries) loaders(g access.Grants) *Loaders {
 		}),
 		Favorites: each(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]bool, error) {
 			return q.Algorithms.FavoritesOf(ctx, f, ids)
+		}),
+		Approvals: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]approval.State, error) {
+			return q.Approvals.ByIDs(ctx, f, ids)
 		}),
 		Operations: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]operation.State, error) {
 			return q.Operations.ByIDs(ctx, f, ids)

@@ -32,12 +32,13 @@ const (
 	DataSet          Kind = 20
 	Image            Kind = 21
 	Settings         Kind = 13
+	Approval         Kind = 14
 )
 
 // kinds maps the kinds of domain references to those of ids.
 var kinds = map[string]Kind{
 	"tenant": Tenant, "project": Project, "user": User, "algorithm": Algorithm, "algorithmVersion": AlgorithmVersion,
-	"operation": Operation, "space": StorageSpace, "dataset": DataSet, "image": Image, "setting": Settings,
+	"operation": Operation, "space": StorageSpace, "dataset": DataSet, "image": Image, "setting": Settings, "approval": Approval,
 }
 
 // ID is what an opaque id carries. Parent is the aggregate that a thing lives

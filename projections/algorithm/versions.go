@@ -155,9 +155,9 @@ func likeText(s string) string {
 
 func scanVersion(row pgx.CollectableRow) (Version, error) {
 	var (
-		v                           Version
-		visibility, wanted          *string
-		operation, publishedBy      *uuid.UUID
+		v                                     Version
+		visibility, wanted                    *string
+		operation, publishedBy                *uuid.UUID
 		settings, based, files, use, approval []byte
 	)
 	err := row.Scan(&v.ID, &v.Algorithm, &v.Tenant, &v.Project, &v.Owner, &v.Name, &v.Label, &v.Status, &v.Problem, &visibility, &wanted,

@@ -48,6 +48,7 @@ func (everybody) Grants(_ context.Context, tenant, user uuid.UUID) (access.Grant
 type openProjects struct{}
 
 func (openProjects) Exists(context.Context, uuid.UUID, uuid.UUID) (bool, error) { return true, nil }
+
 type noApprovals struct{}
 
 func (noApprovals) GlobalAlgorithmApprovalRequired(context.Context, uuid.UUID, uuid.UUID) (bool, error) {
@@ -159,8 +160,7 @@ func (w *world) newProgram(log es.Log) *program {
 	p := &program{rt: &es.Runtime{
 		Log: log, Registry: registry, Clock: es.SystemClock{}, IDs: es.RandomIDs{}, NameKey: []byte("k"), Logger: slog.New(slog.DiscardHandler),
 	}}
-	p.algorithms = &algorithm.Handler{Runtime: p.rt, Access: everybody{}, Projects: openProjects{}, Directories: homes{}, Models: noModels{}}
-	p.algorithms = &algorithm.Handler{Runtime: p.rt, Access: everybody{}, Directories: homes{}, Models: noModels{}, Settings: noApprovals{}}
+	p.algorithms = &algorithm.Handler{Runtime: p.rt, Access: everybody{}, Projects: openProjects{}, Directories: homes{}, Models: noModels{}, Settings: noApprovals{}}
 	p.operations = &operation.Handler{Runtime: p.rt, Access: everybody{}}
 	p.flow = &artefact.Flow{Runtime: p.rt, Algorithms: p.algorithms, Operations: p.operations}
 	p.operations.Subjects = p.flow
