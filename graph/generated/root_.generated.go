@@ -29,6 +29,8 @@ type ResolverRoot interface {
 	AlgorithmOrigin() AlgorithmOriginResolver
 	AlgorithmVersion() AlgorithmVersionResolver
 	AlgorithmVersionConnection() AlgorithmVersionConnectionResolver
+	Approval() ApprovalResolver
+	ApprovalConnection() ApprovalConnectionResolver
 	AuditEntry() AuditEntryResolver
 	AuditEntryConnection() AuditEntryConnectionResolver
 	AuditSubject() AuditSubjectResolver
@@ -147,6 +149,7 @@ type ComplexityRoot struct {
 
 	AlgorithmVersion struct {
 		Algorithm           func(childComplexity int) int
+		Approval            func(childComplexity int) int
 		BasedOn             func(childComplexity int) int
 		CreatedAt           func(childComplexity int) int
 		DeploymentType      func(childComplexity int) int
@@ -190,6 +193,52 @@ type ComplexityRoot struct {
 	AlgorithmVersionEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	Approval struct {
+		Action            func(childComplexity int) int
+		Answer            func(childComplexity int) int
+		DecidedBy         func(childComplexity int) int
+		EndedAt           func(childComplexity int) int
+		ExpiresAt         func(childComplexity int) int
+		History           func(childComplexity int, first *int32, after *string) int
+		ID                func(childComplexity int) int
+		Project           func(childComplexity int) int
+		Reason            func(childComplexity int) int
+		RequestedAt       func(childComplexity int) int
+		Requester         func(childComplexity int) int
+		State             func(childComplexity int) int
+		Subject           func(childComplexity int) int
+		SubjectKind       func(childComplexity int) int
+		ViewerCanDecide   func(childComplexity int) int
+		ViewerCanWithdraw func(childComplexity int) int
+	}
+
+	ApprovalConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	ApprovalEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	ApprovalEvent struct {
+		Approval   func(childComplexity int) int
+		Approvals  func(childComplexity int) int
+		Change     func(childComplexity int) int
+		Cursor     func(childComplexity int) int
+		Kind       func(childComplexity int) int
+		RemovedIds func(childComplexity int) int
+	}
+
+	ApproveRequestPayload struct {
+		Approval   func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	AuditEntry struct {
@@ -503,6 +552,7 @@ type ComplexityRoot struct {
 
 	Mutation struct {
 		AddProjectMember        func(childComplexity int, input gqlmodel.AddProjectMemberInput) int
+		ApproveRequest          func(childComplexity int, input gqlmodel.ApproveRequestInput) int
 		CacheDataSet            func(childComplexity int, input gqlmodel.CacheDataSetInput) int
 		CancelOperation         func(childComplexity int, input gqlmodel.CancelOperationInput) int
 		ChangeProjectRole       func(childComplexity int, input gqlmodel.ChangeProjectRoleInput) int
@@ -529,6 +579,7 @@ type ComplexityRoot struct {
 		RegisterDataSet         func(childComplexity int, input gqlmodel.RegisterDataSetInput) int
 		RegisterImage           func(childComplexity int, input gqlmodel.RegisterImageInput) int
 		ReinstateUser           func(childComplexity int, input gqlmodel.ReinstateUserInput) int
+		RejectRequest           func(childComplexity int, input gqlmodel.RejectRequestInput) int
 		RemoveProjectMember     func(childComplexity int, input gqlmodel.RemoveProjectMemberInput) int
 		RemoveUser              func(childComplexity int, input gqlmodel.RemoveUserInput) int
 		RetryOperation          func(childComplexity int, input gqlmodel.RetryOperationInput) int
@@ -546,6 +597,7 @@ type ComplexityRoot struct {
 		UpdateProject           func(childComplexity int, input gqlmodel.UpdateProjectInput) int
 		UpdateSettings          func(childComplexity int, input gqlmodel.UpdateSettingsInput) int
 		UpdateTenant            func(childComplexity int, input gqlmodel.UpdateTenantInput) int
+		WithdrawRequest         func(childComplexity int, input gqlmodel.WithdrawRequestInput) int
 	}
 
 	Operation struct {
@@ -659,6 +711,8 @@ type ComplexityRoot struct {
 		AlgorithmVersion  func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		AlgorithmVersions func(childComplexity int, filter *gqlmodel.AlgorithmVersionFilter, orderBy *gqlmodel.AlgorithmOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		Algorithms        func(childComplexity int, filter *gqlmodel.AlgorithmFilter, orderBy *gqlmodel.AlgorithmOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
+		Approval          func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
+		Approvals         func(childComplexity int, filter *gqlmodel.ApprovalFilter, orderBy *gqlmodel.ApprovalOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		AuditEntries      func(childComplexity int, filter *gqlmodel.AuditFilter, orderBy *gqlmodel.AuditOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		AuditEntry        func(childComplexity int, id string) int
 		DataSet           func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
@@ -742,6 +796,12 @@ type ComplexityRoot struct {
 	ReinstateUserPayload struct {
 		Receipt    func(childComplexity int) int
 		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	RejectRequestPayload struct {
+		Approval   func(childComplexity int) int
+		Receipt    func(childComplexity int) int
 		UserErrors func(childComplexity int) int
 	}
 
@@ -842,6 +902,7 @@ type ComplexityRoot struct {
 
 	Subscription struct {
 		AlgorithmEvents func(childComplexity int, filter gqlmodel.AlgorithmEventsFilter, after *string, atLeast *string) int
+		ApprovalEvents  func(childComplexity int, filter gqlmodel.ApprovalEventsFilter, after *string, atLeast *string) int
 		AuditTail       func(childComplexity int, filter gqlmodel.AuditFilter, after *string, atLeast *string) int
 		OperationEvents func(childComplexity int, filter gqlmodel.OperationEventsFilter, after *string, atLeast *string) int
 	}
@@ -963,6 +1024,12 @@ type ComplexityRoot struct {
 		Projects             func(childComplexity int) int
 		Tenant               func(childComplexity int) int
 		User                 func(childComplexity int) int
+	}
+
+	WithdrawRequestPayload struct {
+		Approval   func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 }
 
@@ -1296,6 +1363,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AlgorithmVersion.Algorithm(childComplexity), true
+	case "AlgorithmVersion.approval":
+		if e.ComplexityRoot.AlgorithmVersion.Approval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AlgorithmVersion.Approval(childComplexity), true
 	case "AlgorithmVersion.basedOn":
 		if e.ComplexityRoot.AlgorithmVersion.BasedOn == nil {
 			break
@@ -1525,6 +1598,202 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AlgorithmVersionEdge.Node(childComplexity), true
+
+	case "Approval.action":
+		if e.ComplexityRoot.Approval.Action == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Action(childComplexity), true
+	case "Approval.answer":
+		if e.ComplexityRoot.Approval.Answer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Answer(childComplexity), true
+	case "Approval.decidedBy":
+		if e.ComplexityRoot.Approval.DecidedBy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.DecidedBy(childComplexity), true
+	case "Approval.endedAt":
+		if e.ComplexityRoot.Approval.EndedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.EndedAt(childComplexity), true
+	case "Approval.expiresAt":
+		if e.ComplexityRoot.Approval.ExpiresAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.ExpiresAt(childComplexity), true
+	case "Approval.history":
+		if e.ComplexityRoot.Approval.History == nil {
+			break
+		}
+
+		args, err := ec.field_Approval_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Approval.History(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Approval.id":
+		if e.ComplexityRoot.Approval.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.ID(childComplexity), true
+	case "Approval.project":
+		if e.ComplexityRoot.Approval.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Project(childComplexity), true
+	case "Approval.reason":
+		if e.ComplexityRoot.Approval.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Reason(childComplexity), true
+	case "Approval.requestedAt":
+		if e.ComplexityRoot.Approval.RequestedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.RequestedAt(childComplexity), true
+	case "Approval.requester":
+		if e.ComplexityRoot.Approval.Requester == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Requester(childComplexity), true
+	case "Approval.state":
+		if e.ComplexityRoot.Approval.State == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.State(childComplexity), true
+	case "Approval.subject":
+		if e.ComplexityRoot.Approval.Subject == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Subject(childComplexity), true
+	case "Approval.subjectKind":
+		if e.ComplexityRoot.Approval.SubjectKind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.SubjectKind(childComplexity), true
+	case "Approval.viewerCanDecide":
+		if e.ComplexityRoot.Approval.ViewerCanDecide == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.ViewerCanDecide(childComplexity), true
+	case "Approval.viewerCanWithdraw":
+		if e.ComplexityRoot.Approval.ViewerCanWithdraw == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.ViewerCanWithdraw(childComplexity), true
+
+	case "ApprovalConnection.edges":
+		if e.ComplexityRoot.ApprovalConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalConnection.Edges(childComplexity), true
+	case "ApprovalConnection.nodes":
+		if e.ComplexityRoot.ApprovalConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalConnection.Nodes(childComplexity), true
+	case "ApprovalConnection.pageInfo":
+		if e.ComplexityRoot.ApprovalConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalConnection.PageInfo(childComplexity), true
+	case "ApprovalConnection.totalCount":
+		if e.ComplexityRoot.ApprovalConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalConnection.TotalCount(childComplexity), true
+
+	case "ApprovalEdge.cursor":
+		if e.ComplexityRoot.ApprovalEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEdge.Cursor(childComplexity), true
+	case "ApprovalEdge.node":
+		if e.ComplexityRoot.ApprovalEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEdge.Node(childComplexity), true
+
+	case "ApprovalEvent.approval":
+		if e.ComplexityRoot.ApprovalEvent.Approval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEvent.Approval(childComplexity), true
+	case "ApprovalEvent.approvals":
+		if e.ComplexityRoot.ApprovalEvent.Approvals == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEvent.Approvals(childComplexity), true
+	case "ApprovalEvent.change":
+		if e.ComplexityRoot.ApprovalEvent.Change == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEvent.Change(childComplexity), true
+	case "ApprovalEvent.cursor":
+		if e.ComplexityRoot.ApprovalEvent.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEvent.Cursor(childComplexity), true
+	case "ApprovalEvent.kind":
+		if e.ComplexityRoot.ApprovalEvent.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEvent.Kind(childComplexity), true
+	case "ApprovalEvent.removedIds":
+		if e.ComplexityRoot.ApprovalEvent.RemovedIds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEvent.RemovedIds(childComplexity), true
+
+	case "ApproveRequestPayload.approval":
+		if e.ComplexityRoot.ApproveRequestPayload.Approval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApproveRequestPayload.Approval(childComplexity), true
+	case "ApproveRequestPayload.receipt":
+		if e.ComplexityRoot.ApproveRequestPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApproveRequestPayload.Receipt(childComplexity), true
+	case "ApproveRequestPayload.userErrors":
+		if e.ComplexityRoot.ApproveRequestPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApproveRequestPayload.UserErrors(childComplexity), true
 
 	case "AuditEntry.action":
 		if e.ComplexityRoot.AuditEntry.Action == nil {
@@ -2631,6 +2900,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AddProjectMember(childComplexity, args["input"].(gqlmodel.AddProjectMemberInput)), true
+	case "Mutation.approveRequest":
+		if e.ComplexityRoot.Mutation.ApproveRequest == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_approveRequest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ApproveRequest(childComplexity, args["input"].(gqlmodel.ApproveRequestInput)), true
 	case "Mutation.cacheDataSet":
 		if e.ComplexityRoot.Mutation.CacheDataSet == nil {
 			break
@@ -2917,6 +3197,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ReinstateUser(childComplexity, args["input"].(gqlmodel.ReinstateUserInput)), true
+	case "Mutation.rejectRequest":
+		if e.ComplexityRoot.Mutation.RejectRequest == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_rejectRequest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RejectRequest(childComplexity, args["input"].(gqlmodel.RejectRequestInput)), true
 	case "Mutation.removeProjectMember":
 		if e.ComplexityRoot.Mutation.RemoveProjectMember == nil {
 			break
@@ -3104,6 +3395,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateTenant(childComplexity, args["input"].(gqlmodel.UpdateTenantInput)), true
+	case "Mutation.withdrawRequest":
+		if e.ComplexityRoot.Mutation.WithdrawRequest == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_withdrawRequest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.WithdrawRequest(childComplexity, args["input"].(gqlmodel.WithdrawRequestInput)), true
 
 	case "Operation.attempt":
 		if e.ComplexityRoot.Operation.Attempt == nil {
@@ -3562,6 +3864,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Algorithms(childComplexity, args["filter"].(*gqlmodel.AlgorithmFilter), args["orderBy"].(*gqlmodel.AlgorithmOrder), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["atLeast"].(*string)), true
+	case "Query.approval":
+		if e.ComplexityRoot.Query.Approval == nil {
+			break
+		}
+
+		args, err := ec.field_Query_approval_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Approval(childComplexity, args["id"].(string), args["atLeast"].(*string), args["asOf"].(*time.Time), args["asOfPosition"].(*string)), true
+	case "Query.approvals":
+		if e.ComplexityRoot.Query.Approvals == nil {
+			break
+		}
+
+		args, err := ec.field_Query_approvals_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Approvals(childComplexity, args["filter"].(*gqlmodel.ApprovalFilter), args["orderBy"].(*gqlmodel.ApprovalOrder), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["atLeast"].(*string)), true
 	case "Query.auditEntries":
 		if e.ComplexityRoot.Query.AuditEntries == nil {
 			break
@@ -4037,6 +4361,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ReinstateUserPayload.UserErrors(childComplexity), true
 
+	case "RejectRequestPayload.approval":
+		if e.ComplexityRoot.RejectRequestPayload.Approval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RejectRequestPayload.Approval(childComplexity), true
+	case "RejectRequestPayload.receipt":
+		if e.ComplexityRoot.RejectRequestPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RejectRequestPayload.Receipt(childComplexity), true
+	case "RejectRequestPayload.userErrors":
+		if e.ComplexityRoot.RejectRequestPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RejectRequestPayload.UserErrors(childComplexity), true
+
 	case "RemoveProjectMemberPayload.project":
 		if e.ComplexityRoot.RemoveProjectMemberPayload.Project == nil {
 			break
@@ -4407,6 +4750,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.AlgorithmEvents(childComplexity, args["filter"].(gqlmodel.AlgorithmEventsFilter), args["after"].(*string), args["atLeast"].(*string)), true
+	case "Subscription.approvalEvents":
+		if e.ComplexityRoot.Subscription.ApprovalEvents == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_approvalEvents_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.ApprovalEvents(childComplexity, args["filter"].(gqlmodel.ApprovalEventsFilter), args["after"].(*string), args["atLeast"].(*string)), true
 	case "Subscription.auditTail":
 		if e.ComplexityRoot.Subscription.AuditTail == nil {
 			break
@@ -4865,6 +5219,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Viewer.User(childComplexity), true
 
+	case "WithdrawRequestPayload.approval":
+		if e.ComplexityRoot.WithdrawRequestPayload.Approval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.WithdrawRequestPayload.Approval(childComplexity), true
+	case "WithdrawRequestPayload.receipt":
+		if e.ComplexityRoot.WithdrawRequestPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.WithdrawRequestPayload.Receipt(childComplexity), true
+	case "WithdrawRequestPayload.userErrors":
+		if e.ComplexityRoot.WithdrawRequestPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.WithdrawRequestPayload.UserErrors(childComplexity), true
+
 	}
 	return 0, false
 }
@@ -4883,6 +5256,10 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("AlgorithmScriptInput", ec.unmarshalInputAlgorithmScriptInput),
 			graphql.NewInputUnmarshaler("AlgorithmSourceInput", ec.unmarshalInputAlgorithmSourceInput),
 			graphql.NewInputUnmarshaler("AlgorithmVersionFilter", ec.unmarshalInputAlgorithmVersionFilter),
+			graphql.NewInputUnmarshaler("ApprovalEventsFilter", ec.unmarshalInputApprovalEventsFilter),
+			graphql.NewInputUnmarshaler("ApprovalFilter", ec.unmarshalInputApprovalFilter),
+			graphql.NewInputUnmarshaler("ApprovalOrder", ec.unmarshalInputApprovalOrder),
+			graphql.NewInputUnmarshaler("ApproveRequestInput", ec.unmarshalInputApproveRequestInput),
 			graphql.NewInputUnmarshaler("AuditFilter", ec.unmarshalInputAuditFilter),
 			graphql.NewInputUnmarshaler("AuditOrder", ec.unmarshalInputAuditOrder),
 			graphql.NewInputUnmarshaler("CacheDataSetInput", ec.unmarshalInputCacheDataSetInput),
@@ -4920,6 +5297,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("RegisterDataSetInput", ec.unmarshalInputRegisterDataSetInput),
 			graphql.NewInputUnmarshaler("RegisterImageInput", ec.unmarshalInputRegisterImageInput),
 			graphql.NewInputUnmarshaler("ReinstateUserInput", ec.unmarshalInputReinstateUserInput),
+			graphql.NewInputUnmarshaler("RejectRequestInput", ec.unmarshalInputRejectRequestInput),
 			graphql.NewInputUnmarshaler("RemoveProjectMemberInput", ec.unmarshalInputRemoveProjectMemberInput),
 			graphql.NewInputUnmarshaler("RemoveUserInput", ec.unmarshalInputRemoveUserInput),
 			graphql.NewInputUnmarshaler("RetryOperationInput", ec.unmarshalInputRetryOperationInput),
@@ -4940,6 +5318,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("UpdateSettingsInput", ec.unmarshalInputUpdateSettingsInput),
 			graphql.NewInputUnmarshaler("UpdateTenantInput", ec.unmarshalInputUpdateTenantInput),
 			graphql.NewInputUnmarshaler("UserFilter", ec.unmarshalInputUserFilter),
+			graphql.NewInputUnmarshaler("WithdrawRequestInput", ec.unmarshalInputWithdrawRequestInput),
 		)
 	}
 	first := true
@@ -5211,6 +5590,8 @@ type AlgorithmVersion implements Node {
   publishedBy: User
   "The last operation that moved its files; it is queued a moment after the mutation that begins it was answered."
   operation: Operation
+  "The last request for an approval to publish it, made a moment after the mutation that asks for it was answered; null when there is none or you may not see it."
+  approval: Approval
   "What needs it; while there is anything it can't be deleted."
   usedBy: [AlgorithmUse!]!
   "When it was created."
@@ -5872,6 +6253,251 @@ extend type Subscription {
     "Begin not before this position of a receipt; wait at most two seconds for it."
     atLeast: Position
   ): AlgorithmEvent!
+}
+`, BuiltIn: false},
+	{Name: "../schema/approval.graphqls", Input: `"What a request asks to have done."
+enum ApprovalAction {
+  "Shows the subject to the whole tenant."
+  PUBLISH
+}
+
+"Where a request for an approval stands."
+enum ApprovalState {
+  "Waits for a tenant admin."
+  PENDING
+  "A tenant admin agreed; what was asked for is begun."
+  APPROVED
+  "A tenant admin refused, and said why."
+  REJECTED
+  "Who asked took it back, or what it was for is gone."
+  WITHDRAWN
+  "Nobody decided in time."
+  EXPIRED
+}
+
+"What a request is about."
+enum ApprovalSubjectKind {
+  "A version of an algorithm."
+  ALGORITHM_VERSION
+}
+
+"A request that another person must agree to."
+type Approval implements Node {
+  "Opaque id."
+  id: ID!
+  "What is asked to be done."
+  action: ApprovalAction!
+  "What kind of thing it is about."
+  subjectKind: ApprovalSubjectKind!
+  "The thing that it is about; null when it is gone or you may not see it."
+  subject: Node
+  "The person who asked."
+  requester: User
+  "The project that the thing is in."
+  project: Project
+  "Why it was asked for."
+  reason: String
+  "Where it stands."
+  state: ApprovalState!
+  "When it was asked for."
+  requestedAt: Time!
+  "When it ends by itself, unless it is decided before."
+  expiresAt: Time!
+  "When it was decided or ended; null while it waits."
+  endedAt: Time
+  "Who decided, or took it back; null while it waits, and when it ended by itself."
+  decidedBy: User
+  "The words of who decided."
+  answer: String
+  "You may approve or reject it as it stands."
+  viewerCanDecide: Boolean!
+  "You may withdraw it as it stands."
+  viewerCanWithdraw: Boolean!
+  "What happened to it, oldest first. Give ` + "`" + `first` + "`" + `."
+  history(
+    "How many; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+  ): HistoryConnection!
+}
+
+"A page of approval requests."
+type ApprovalConnection {
+  "The rows with their cursors."
+  edges: [ApprovalEdge!]!
+  "The rows."
+  nodes: [Approval!]!
+  "Where the page lies."
+  pageInfo: PageInfo!
+  "How many rows the whole list has; counted only when asked for."
+  totalCount: Int!
+}
+
+"A row of a list of approval requests."
+type ApprovalEdge {
+  "The row's cursor."
+  cursor: String!
+  "The row."
+  node: Approval!
+}
+
+"Cuts a list of approval requests; what is absent does not cut."
+input ApprovalFilter {
+  "In one of these states."
+  states: [ApprovalState!]
+  "About things of this kind."
+  subjectKind: ApprovalSubjectKind
+  "About this thing."
+  subjectId: ID
+  "Asked for by this person."
+  requesterId: ID
+  "Give true: those that you may decide now."
+  waitingForMe: Boolean
+}
+
+"The order of a list of approval requests, by when they were asked for."
+input ApprovalOrder {
+  "ASC has the oldest first."
+  direction: OrderDirection!
+}
+
+extend type Query {
+  "Requests for an approval, the newest first: your own, for tenant admins and auditors all of the tenant."
+  approvals(
+    "Cuts the list."
+    filter: ApprovalFilter
+    "The order; the newest first when absent."
+    orderBy: ApprovalOrder
+    "How many, from the beginning; 1 to 100, 20 when neither first nor last is given."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+    "How many, from the end; 1 to 100."
+    last: Int
+    "Only what lies before this cursor."
+    before: String
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+  ): ApprovalConnection!
+  "One request for an approval; null when it does not exist or you may not see it."
+  approval(
+    "The request's id."
+    id: ID!
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+    "As it was at this moment."
+    asOf: Time
+    "As it was at this position of its history; not together with asOf."
+    asOfPosition: Position
+  ): Approval
+}
+
+"A yes."
+input ApproveRequestInput {
+  "The request, PENDING and of another person."
+  id: ID!
+  "Why; it is kept in the history, and who asked is told."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to approveRequest."
+type ApproveRequestPayload {
+  "The request."
+  approval: Approval
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"A no."
+input RejectRequestInput {
+  "The request, PENDING and of another person."
+  id: ID!
+  "Why; it is kept in the history, and who asked is told."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to rejectRequest."
+type RejectRequestPayload {
+  "The request."
+  approval: Approval
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"A request taken back."
+input WithdrawRequestInput {
+  "Your own request, PENDING."
+  id: ID!
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to withdrawRequest."
+type WithdrawRequestPayload {
+  "The request."
+  approval: Approval
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+extend type Mutation {
+  "Agrees to another person's request: what it asks for is begun."
+  approveRequest("Which." input: ApproveRequestInput!): ApproveRequestPayload!
+  "Refuses another person's request, with a reason."
+  rejectRequest("Which, and why." input: RejectRequestInput!): RejectRequestPayload!
+  "Takes your own request back."
+  withdrawRequest("Which." input: WithdrawRequestInput!): WithdrawRequestPayload!
+}
+
+"Which approval requests are watched: exactly one of these."
+input ApprovalEventsFilter @oneOf {
+  "This request."
+  approvalId: ID
+  "Give true: those that you may decide."
+  waitingForMe: Boolean
+  "Give true: all that you see."
+  all: Boolean
+}
+
+"Something that happened to an approval request."
+type ApprovalEvent {
+  "Where this item lies; give it as ` + "`" + `after` + "`" + ` to go on behind it."
+  cursor: String!
+  "What the item is."
+  kind: EventKind!
+  "What happened; null for a SNAPSHOT, a RESYNC, and what went out of your view."
+  change: HistoryEntry
+  "Of a REMOVED: requests that you may not decide, or see, any more."
+  removedIds: [ID!]!
+  "The request right after it."
+  approval: Approval
+  "Of the SNAPSHOT of several: the newest requests, at most 100. Read the rest with ` + "`" + `approvals` + "`" + `."
+  approvals: [Approval!]!
+}
+
+extend type Subscription {
+  "Every change of approval requests, in order, after the state as it is now."
+  approvalEvents(
+    "Which requests are watched."
+    filter: ApprovalEventsFilter!
+    "Go on behind the item with this cursor: nothing is missed and nothing comes twice."
+    after: String
+    "Begin not before this position of a receipt; wait at most two seconds for it."
+    atLeast: Position
+  ): ApprovalEvent!
 }
 `, BuiltIn: false},
 	{Name: "../schema/audit.graphqls", Input: `"How a command ended."
@@ -8484,6 +9110,8 @@ func (ec *executionContext) childFields_AlgorithmVersion(ctx context.Context, fi
 		return ec.fieldContext_AlgorithmVersion_publishedBy(ctx, field)
 	case "operation":
 		return ec.fieldContext_AlgorithmVersion_operation(ctx, field)
+	case "approval":
+		return ec.fieldContext_AlgorithmVersion_approval(ctx, field)
 	case "usedBy":
 		return ec.fieldContext_AlgorithmVersion_usedBy(ctx, field)
 	case "createdAt":
@@ -8524,6 +9152,98 @@ func (ec *executionContext) childFields_AlgorithmVersionEdge(ctx context.Context
 		return ec.fieldContext_AlgorithmVersionEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AlgorithmVersionEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_Approval(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Approval_id(ctx, field)
+	case "action":
+		return ec.fieldContext_Approval_action(ctx, field)
+	case "subjectKind":
+		return ec.fieldContext_Approval_subjectKind(ctx, field)
+	case "subject":
+		return ec.fieldContext_Approval_subject(ctx, field)
+	case "requester":
+		return ec.fieldContext_Approval_requester(ctx, field)
+	case "project":
+		return ec.fieldContext_Approval_project(ctx, field)
+	case "reason":
+		return ec.fieldContext_Approval_reason(ctx, field)
+	case "state":
+		return ec.fieldContext_Approval_state(ctx, field)
+	case "requestedAt":
+		return ec.fieldContext_Approval_requestedAt(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_Approval_expiresAt(ctx, field)
+	case "endedAt":
+		return ec.fieldContext_Approval_endedAt(ctx, field)
+	case "decidedBy":
+		return ec.fieldContext_Approval_decidedBy(ctx, field)
+	case "answer":
+		return ec.fieldContext_Approval_answer(ctx, field)
+	case "viewerCanDecide":
+		return ec.fieldContext_Approval_viewerCanDecide(ctx, field)
+	case "viewerCanWithdraw":
+		return ec.fieldContext_Approval_viewerCanWithdraw(ctx, field)
+	case "history":
+		return ec.fieldContext_Approval_history(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Approval", field.Name)
+}
+
+func (ec *executionContext) childFields_ApprovalConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ApprovalConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ApprovalConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ApprovalConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ApprovalConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ApprovalConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ApprovalEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ApprovalEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ApprovalEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ApprovalEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ApprovalEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ApprovalEvent_cursor(ctx, field)
+	case "kind":
+		return ec.fieldContext_ApprovalEvent_kind(ctx, field)
+	case "change":
+		return ec.fieldContext_ApprovalEvent_change(ctx, field)
+	case "removedIds":
+		return ec.fieldContext_ApprovalEvent_removedIds(ctx, field)
+	case "approval":
+		return ec.fieldContext_ApprovalEvent_approval(ctx, field)
+	case "approvals":
+		return ec.fieldContext_ApprovalEvent_approvals(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ApprovalEvent", field.Name)
+}
+
+func (ec *executionContext) childFields_ApproveRequestPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "approval":
+		return ec.fieldContext_ApproveRequestPayload_approval(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ApproveRequestPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_ApproveRequestPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ApproveRequestPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_AuditEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -9482,6 +10202,18 @@ func (ec *executionContext) childFields_ReinstateUserPayload(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type ReinstateUserPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_RejectRequestPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "approval":
+		return ec.fieldContext_RejectRequestPayload_approval(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RejectRequestPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_RejectRequestPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RejectRequestPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_RemoveProjectMemberPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "project":
@@ -9908,6 +10640,18 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_home(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Viewer", field.Name)
+}
+
+func (ec *executionContext) childFields_WithdrawRequestPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "approval":
+		return ec.fieldContext_WithdrawRequestPayload_approval(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_WithdrawRequestPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_WithdrawRequestPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type WithdrawRequestPayload", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

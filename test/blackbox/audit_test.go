@@ -135,6 +135,9 @@ var deeds = map[string]deed{
 	},
 	"favoriteAlgorithm":   {func(w *audited) vars { return vars{"id": w.algorithm} }, func(*audited) vars { return vars{"id": "none"} }, ""},
 	"unfavoriteAlgorithm": {func(w *audited) vars { return vars{"id": w.algorithm} }, func(*audited) vars { return vars{"id": "none"} }, ""},
+	"approveRequest":      {func(w *audited) vars { return w.request(w.peer) }, func(w *audited) vars { return w.request(w.boss) }, "approval"},
+	"rejectRequest":       {func(w *audited) vars { return w.request(w.peer) }, func(w *audited) vars { return w.request(w.boss) }, "approval"},
+	"withdrawRequest":     {func(w *audited) vars { return vars{"id": w.request(w.boss)["id"]} }, func(w *audited) vars { return vars{"id": w.request(w.peer)["id"]} }, "approval"},
 	"retryOperation": {
 		func(w *audited) vars { return vars{"id": w.boss.operationOf(w.failed).str("id")} },
 		func(w *audited) vars { return vars{"id": w.ended()} }, "algorithmVersion",
@@ -237,6 +240,13 @@ func (w *audited) queued() string {
 	}
 	items := live.until("the operation", func(v value) bool { return v.str("operation.id") != "" })
 	return items[len(items)-1].str("operation.id")
+}
+
+// request is somebody's request for an approval, with a reason to decide so.
+func (w *audited) request(who client) vars {
+	w.t.Helper()
+	_, id := w.asked(who)
+	return vars{"id": id, "reason": "test"}
 }
 
 // ended gives an operation that succeeded.
