@@ -65,6 +65,10 @@ func (r *algorithmVersionResolver) Operation(ctx context.Context, obj *gqlmodel.
 	return r.Operations.ByID(ctx, obj.Row.Operation)
 }
 
+func (r *algorithmVersionResolver) Approval(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (*gqlmodel.Approval, error) {
+	return r.Approvals.Of(ctx, obj)
+}
+
 func (r *algorithmVersionResolver) ViewerCanEdit(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (bool, error) {
 	return r.Algorithms.CanEdit(ctx, obj)
 }

@@ -10,6 +10,7 @@ import (
 	"tallyard/domain/fault"
 	"tallyard/domain/user"
 	"tallyard/graph/algorithm"
+	"tallyard/graph/approval"
 	"tallyard/graph/audit"
 	"tallyard/graph/authn"
 	"tallyard/graph/dataset"
@@ -31,6 +32,7 @@ const maxNodes = 100
 // Finder finds anything that has an id. It is also the audit's Things.
 type Finder struct {
 	Algorithms *algorithm.API
+	Approvals  *approval.API
 	Audit      *audit.API
 	Models     *model.API
 	Operations *operation.API
@@ -137,7 +139,7 @@ func (f *Finder) Cut(ctx context.Context, id relay.ID) (projaudit.Cut, error) {
 // fresh gives a question loaders of its own.
 func (f *Finder) fresh(ctx context.Context) context.Context {
 	return loader.Queries{
-		Algorithms: f.Algorithms.Queries, Models: f.Models.Queries, Operations: f.Operations.Queries, People: f.People.Queries,
+		Algorithms: f.Algorithms.Queries, Approvals: f.Approvals.Queries, Models: f.Models.Queries, Operations: f.Operations.Queries, People: f.People.Queries,
 		Audit: f.Audit.Queries, Storage: f.Storage.Queries, Progress: f.Operations.Progress, Usage: f.Storage.Usage,
 		DataSets: f.DataSets.Queries, Images: f.Images.Queries,
 	}.With(ctx)
@@ -161,6 +163,8 @@ func (f *Finder) byID(ctx context.Context, id relay.ID) (gqlmodel.Node, error) {
 		return found(f.Models.ByID(ctx, id.UUID))
 	case relay.ModelVersion:
 		return found(f.Models.VersionByID(ctx, id.UUID))
+	case relay.Approval:
+		return found(f.Approvals.ByID(ctx, id.UUID))
 	case relay.Operation:
 		return found(f.Operations.ByID(ctx, id.UUID))
 	case relay.StorageSpace:

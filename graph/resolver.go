@@ -5,6 +5,7 @@ package graph
 
 import (
 	"tallyard/graph/algorithm"
+	"tallyard/graph/approval"
 	"tallyard/graph/audit"
 	"tallyard/graph/dataset"
 	"tallyard/graph/image"
@@ -18,6 +19,7 @@ import (
 // Resolver holds what serves the schema; cmd wires it.
 type Resolver struct {
 	Algorithms *algorithm.API
+	Approvals  *approval.API
 	Audit      *audit.API
 	Models     *model.API
 	Operations *operation.API

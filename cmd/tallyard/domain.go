@@ -11,12 +11,14 @@ import (
 	"tallyard/cmd/internal/filework"
 	"tallyard/domain/access"
 	"tallyard/domain/algorithm"
+	"tallyard/domain/approval"
 	"tallyard/domain/dataset"
 	"tallyard/domain/es"
 	"tallyard/domain/flows/artefact"
 	"tallyard/domain/flows/datasets"
 	"tallyard/domain/flows/onboarding"
 	"tallyard/domain/flows/ownership"
+	"tallyard/domain/flows/publication"
 	"tallyard/domain/flows/spaces"
 	"tallyard/domain/image"
 	"tallyard/domain/model"
@@ -31,6 +33,7 @@ import (
 	"tallyard/infra/postgres"
 	projaccess "tallyard/projections/access"
 	projalgorithm "tallyard/projections/algorithm"
+	projapproval "tallyard/projections/approval"
 	projaudit "tallyard/projections/audit"
 	projdataset "tallyard/projections/dataset"
 	projimage "tallyard/projections/image"
@@ -56,6 +59,7 @@ func registry() (*es.Registry, error) {
 		operation.Types,
 		algorithm.Types,
 		model.Types,
+		approval.Types,
 	)
 }
 
@@ -71,6 +75,7 @@ func projections(persons user.PersonKeys) (*runner.Set, error) {
 		projoperation.Projection,
 		projalgorithm.Projection,
 		projmodel.Projection,
+		projapproval.Projection,
 		projaudit.Projection,
 	)
 }
@@ -89,6 +94,8 @@ type domain struct {
 	algorithms *algorithm.Handler
 	models     *model.Handler
 	artefacts  *artefact.Flow
+	approvals  *approval.Handler
+	publishing *publication.Flow
 	sharing    *spaces.Flow
 	dataSets   *dataset.Handler
 	caches     *datasets.Flow
@@ -112,8 +119,14 @@ func newDomain(log es.Log, reg *es.Registry, pool *pgxpool.Pool, master *keys.Ma
 	d.models = &model.Handler{Runtime: rt, Access: d.users, Projects: d.projects, Directories: directories{d.spaces, disk}}
 	d.algorithms = &algorithm.Handler{
 		Runtime: rt, Access: d.users, Projects: d.projects, Directories: directories{d.spaces, disk}, Models: models{d.models},
+		Settings: d.settings,
 	}
 	d.ownership = &ownership.Flow{Runtime: rt, Users: d.users, Movers: map[string]ownership.Mover{algorithm.Category: d.algorithms, model.Category: d.models}}
+	d.approvals = &approval.Handler{Runtime: rt, Access: d.users, Admins: d.users, Settings: d.settings}
+	d.publishing = &publication.Flow{Runtime: rt, Approvals: d.approvals, Publishers: map[string]publication.Publisher{
+		algorithm.VersionKind: publication.Algorithms{Handler: d.algorithms},
+	}}
+	d.approvals.Subjects = d.publishing
 	d.artefacts = &artefact.Flow{Runtime: rt, Algorithms: d.algorithms, Operations: d.operations}
 	d.sharing = &spaces.Flow{Runtime: rt, Spaces: d.spaces, Operations: d.operations}
 	d.spaces.Operations = d.sharing

@@ -17,6 +17,7 @@ import (
 	"tallyard/domain/flows/signin"
 	"tallyard/graph"
 	graphalgorithm "tallyard/graph/algorithm"
+	graphapproval "tallyard/graph/approval"
 	graphaudit "tallyard/graph/audit"
 	"tallyard/graph/authn"
 	"tallyard/graph/command"
@@ -48,6 +49,7 @@ import (
 	"tallyard/processes/repair"
 	projaccess "tallyard/projections/access"
 	projalgorithm "tallyard/projections/algorithm"
+	projapproval "tallyard/projections/approval"
 	projaudit "tallyard/projections/audit"
 	projdataset "tallyard/projections/dataset"
 	projimage "tallyard/projections/image"
@@ -178,7 +180,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 	models := projmodel.Queries{Reader: p.reader}
 	running := progress{postgres.NewOperationProgress(p.pool)}
 	queries := loader.Queries{
-		Algorithms: algorithms, Models: models, Operations: projoperation.Queries{Reader: p.reader},
+		Algorithms: algorithms, Approvals: projapproval.Queries{Reader: p.reader}, Models: models, Operations: projoperation.Queries{Reader: p.reader},
 		People: projpeople.Queries{Reader: p.reader}, Progress: running,
 		Access: projaccess.Queries{Reader: p.reader}, Storage: projstorage.Queries{Reader: p.reader},
 		Usage: used{p.accounts.usage}, DataSets: projdataset.Queries{Reader: p.reader}, Images: projimage.Queries{Reader: p.reader},
@@ -186,6 +188,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 	find := &graph.Finder{
 		Algorithms: &graphalgorithm.API{Runtime: rt, Handler: d.algorithms, Queries: algorithms, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
 		Models:     &graphmodel.API{Runtime: rt, Handler: d.models, Queries: models, Commands: commands, Sealer: sealer, History: past},
+		Approvals:  &graphapproval.API{Runtime: rt, Handler: d.approvals, Queries: queries.Approvals, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
 		Operations: &graphoperation.API{Runtime: rt, Handler: d.operations, Queries: queries.Operations, Progress: running, Commands: commands, Sealer: sealer, History: past, Live: p.hub},
 		People:     &graphpeople.API{Runtime: rt, Users: d.users, Projects: d.projects, Tenants: d.tenants, Onboarding: d.onboarding, Ownership: d.ownership, Queries: queries.People, Commands: commands, Sealer: sealer, History: past},
 		Setting:    &graphsetting.API{Runtime: rt, Handler: d.settings, Commands: commands, History: past},
@@ -200,7 +203,7 @@ func (p *parts) buildAPI(master *keys.Master, set *runner.Set) error {
 	requestID := func(ctx context.Context) string { return transport.RequestInfoFrom(ctx).RequestID }
 	p.graphql, err = transport.New(transport.Config{
 		Schema: generated.NewExecutableSchema(generated.Config{Schema: publicSchema(), Resolvers: &graph.Resolver{
-			Algorithms: find.Algorithms, Audit: find.Audit, Models: find.Models, Operations: find.Operations, People: find.People,
+			Algorithms: find.Algorithms, Approvals: find.Approvals, Audit: find.Audit, Models: find.Models, Operations: find.Operations, People: find.People,
 			Setting: find.Setting, Storage: find.Storage,
 			DataSets: find.DataSets, Images: find.Images, Find: find,
 		}}),
@@ -260,10 +263,12 @@ func (p *parts) buildWorker() {
 	}
 	worker := lifecycle.Under(lead, "worker",
 		driver.New(rt, p.domain.artefacts.Process()),
+		driver.New(rt, p.domain.publishing.Process()),
 		driver.New(rt, p.domain.sharing.Process()),
 		driver.New(rt, p.domain.caches.Process()),
 		driver.New(rt, repair.Process(rt, p.domain.bearers())),
 		p.worker,
+		p.expiry(),
 	)
 	if p.config.has(roleProjector) {
 		p.services = append(p.services, p.projector())

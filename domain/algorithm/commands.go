@@ -109,7 +109,14 @@ func mayEdit(v Version, set Fields, based bool) error {
 	}
 }
 
-func decidePublish(g access.Grants, in PublishInput, operation uuid.UUID) es.Decide[State] {
+// publishing are the facts of a publication: what waits for an approval first,
+// and the id of the operation, or of the request.
+type publishing struct {
+	id       uuid.UUID
+	approval bool
+}
+
+func decidePublish(g access.Grants, in PublishInput, f publishing) es.Decide[State] {
 	return func(s State) ([]es.Event, error) {
 		v, err := mayChange(g, s, in.Version)
 		if err != nil {
@@ -121,14 +128,23 @@ func decidePublish(g access.Grants, in PublishInput, operation uuid.UUID) es.Dec
 		if v.Status != Created && v.Status != PublishFailed {
 			return nil, wrongState(v, "published")
 		}
-		if v.Settings.Source.Script == nil {
-			return []es.Event{VersionPublished{
-				OfVersion: OfVersion{v.ID}, Visibility: in.Visibility, From: v.Status, By: g.User,
-				Fingerprint: FingerprintOf(v.Settings, ""),
+		if f.approval {
+			return []es.Event{ApprovalRequested{
+				OfVersion: OfVersion{v.ID}, Visibility: in.Visibility, Request: f.id, Digest: v.Digest(), From: v.Status,
 			}}, nil
 		}
-		return []es.Event{PublicationStarted{OfVersion: OfVersion{v.ID}, Visibility: in.Visibility, Operation: operation, From: v.Status}}, nil
+		return beginPublication(v, in.Visibility, f.id, g.User), nil
 	}
+}
+
+// beginPublication starts a publication; without files to copy it is done at once.
+func beginPublication(v Version, visibility access.Visibility, operation, by uuid.UUID) []es.Event {
+	if v.Settings.Source.Script == nil {
+		return []es.Event{VersionPublished{
+			OfVersion: OfVersion{v.ID}, Visibility: visibility, From: v.Status, By: by, Fingerprint: FingerprintOf(v.Settings, ""),
+		}}
+	}
+	return []es.Event{PublicationStarted{OfVersion: OfVersion{v.ID}, Visibility: visibility, Operation: operation, From: v.Status}}
 }
 
 // decideDelete holds ALG-08: in a batch only what is not published.
@@ -141,7 +157,7 @@ func decideDelete(g access.Grants, version, operation uuid.UUID, expected *int, 
 		if err := expect(expected, v); err != nil {
 			return nil, err
 		}
-		if v.Status.Transitional() || v.Status == ApprovalPending {
+		if v.Status.Transitional() {
 			return nil, wrongState(v, "deleted")
 		}
 		if batch && v.Status == Published {
@@ -150,10 +166,16 @@ func decideDelete(g access.Grants, version, operation uuid.UUID, expected *int, 
 		if len(v.Uses) > 0 {
 			return nil, inUse(v)
 		}
-		if v.Artefact {
-			return []es.Event{DeletionStarted{OfVersion: OfVersion{v.ID}, Operation: operation, From: v.Status}}, nil
+		var events []es.Event
+		from := v.Status
+		if v.Status == ApprovalPending {
+			// What is gone needs no approval, nor does what is back after a failed deletion.
+			events, from = append(events, ApprovalEnded{OfVersion: OfVersion{v.ID}, Request: v.Approval.Request}), Created
 		}
-		return deleted(s, v, v.Status), nil
+		if v.Artefact {
+			return append(events, DeletionStarted{OfVersion: OfVersion{v.ID}, Operation: operation, From: from}), nil
+		}
+		return append(events, deleted(s, v, from)...), nil
 	}
 }
 

@@ -18,7 +18,7 @@ var (
 	editNothing     = decideEdit(people[alice], edit{ref: VersionRef{Version: v1}})
 	editSource      = decideEdit(people[alice], edit{ref: VersionRef{Version: v1}, fields: Fields{Source: patch.To(Source{Command: "ls"})}})
 	editByCopy      = decideEdit(people[alice], edit{ref: VersionRef{Version: v1}, origin: &Origin{Version: v2}, copyFrom: v2, operation: op2})
-	publish         = decidePublish(people[alice], PublishInput{VersionRef: VersionRef{Version: v1}, Visibility: access.Global}, op2)
+	publish         = decidePublish(people[alice], PublishInput{VersionRef: VersionRef{Version: v1}, Visibility: access.Global}, publishing{id: op2})
 	deleteOne       = decideDelete(people[alice], v1, op2, nil, false)
 	deleteInBatch   = decideDelete(people[alice], v1, op2, nil, true)
 	use             = decideUse(people[bob], VersionRef{Version: v1}, Use{By: es.Ref{Kind: "workflow", ID: op1}, Name: "nightly"})
@@ -33,7 +33,7 @@ func TestStates(t *testing.T) {
 		Creating:        {wrong, wrong, wrong, wrong, wrong, wrong, wrong, wrong, "NOT_FOUND"},
 		CreateFailed:    {"version_edited", "version_edited", "nothing", "version_edited", "version_edited", wrong, "version_deleted deleted", "version_deleted deleted", "NOT_FOUND"},
 		Created:         {"version_edited", "version_edited", "nothing", "version_edited", "version_edited", "publication_started", "version_deleted deleted", "version_deleted deleted", "NOT_FOUND"},
-		ApprovalPending: {wrong, wrong, wrong, wrong, wrong, wrong, wrong, wrong, "NOT_FOUND"},
+		ApprovalPending: {wrong, wrong, wrong, wrong, wrong, wrong, "approval_ended version_deleted deleted", "approval_ended version_deleted deleted", "NOT_FOUND"},
 		Publishing:      {wrong, wrong, wrong, wrong, wrong, wrong, wrong, wrong, "NOT_FOUND"},
 		PublishFailed:   {"version_edited", "version_edited", "nothing", "version_edited", "version_edited", "publication_started", "deletion_started", "deletion_started", "NOT_FOUND"},
 		Published:       {"version_edited", wrong, "nothing", wrong, wrong, wrong, "deletion_started", "NOT_ALLOWED", "use_registered"},
@@ -41,10 +41,6 @@ func TestStates(t *testing.T) {
 		Deleted:         {"NOT_FOUND", "NOT_FOUND", "NOT_FOUND", "NOT_FOUND", "NOT_FOUND", "NOT_FOUND", "NOT_FOUND", "NOT_FOUND", "NOT_FOUND"},
 	} {
 		s := fold(inState(status)...)
-		if status == ApprovalPending { // its events belong to approvals
-			s = fold(inState(Created)...)
-			s.Versions[0].Status = ApprovalPending
-		}
 		if v, ok := s.Version(v1); ok && v.Status != status {
 			t.Fatalf("the history of %s folds to %s", status, v.Status)
 		}
@@ -107,7 +103,7 @@ func TestExpectedVersion(t *testing.T) {
 			return decideEdit(people[alice], edit{ref: VersionRef{Version: v1}, fields: Fields{Description: patch.To("new")}, expected: n})
 		}, "version_edited"},
 		"publish": {func(n *int) es.Decide[State] {
-			return decidePublish(people[alice], PublishInput{VersionRef: VersionRef{Version: v1}, Visibility: access.Global, Expected: n}, op2)
+			return decidePublish(people[alice], PublishInput{VersionRef: VersionRef{Version: v1}, Visibility: access.Global, Expected: n}, publishing{id: op2})
 		}, "publication_started"},
 		"delete": {func(n *int) es.Decide[State] { return decideDelete(people[alice], v1, op2, n, false) }, "version_deleted deleted"},
 	} {

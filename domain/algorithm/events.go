@@ -19,6 +19,8 @@ var Types = []es.TypeDef{
 	es.Type[VersionPrepared]("algorithm.version_prepared.v1"),
 	es.Type[PreparationFailed]("algorithm.preparation_failed.v1"),
 	es.Type[PreparationRetried]("algorithm.preparation_retried.v1"),
+	es.Type[ApprovalRequested]("algorithm.approval_requested.v1"),
+	es.Type[ApprovalEnded]("algorithm.approval_ended.v1"),
 	es.Type[PublicationStarted]("algorithm.publication_started.v1"),
 	es.Type[PublicationRetried]("algorithm.publication_retried.v1"),
 	es.Type[VersionPublished]("algorithm.published.v1"),
@@ -212,6 +214,7 @@ func (e PublicationStarted) Changes() []es.Change {
 
 func (e PublicationStarted) apply(v Version, _ es.Envelope) Version {
 	v.Status, v.Problem, v.Wanted, v.Operation, v.Artefact = Publishing, "", e.Visibility, e.Operation, true
+	v.Approval = v.Approval.from(e.From)
 	return v
 }
 
@@ -249,6 +252,7 @@ func (e VersionPublished) Changes() []es.Change {
 func (e VersionPublished) apply(v Version, env es.Envelope) Version {
 	at := env.Meta.Time
 	v.Status, v.Problem, v.Visibility, v.Wanted = Published, "", e.Visibility, ""
+	v.Approval = v.Approval.from(e.From)
 	v.Fingerprint, v.Files, v.PublishedAt, v.PublishedBy = e.Fingerprint, e.Files, &at, e.By
 	return v
 }

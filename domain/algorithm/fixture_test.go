@@ -89,6 +89,13 @@ func (p projects) Exists(_ context.Context, _, id uuid.UUID) (bool, error) {
 	return slices.Contains(p, id), nil
 }
 
+// asks tells whether publications to the whole tenant wait for an approval.
+type asks bool
+
+func (a asks) GlobalAlgorithmApprovalRequired(context.Context, uuid.UUID, uuid.UUID) (bool, error) {
+	return bool(a), nil
+}
+
 type world struct {
 	*Handler
 	t    *testing.T
@@ -102,7 +109,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	d := &disk{}
-	return &world{t: t, disk: d, Handler: &Handler{Access: source{}, Projects: projects{vision, speech}, Directories: d, Models: someModels{v2}, Runtime: &es.Runtime{
+	return &world{t: t, disk: d, Handler: &Handler{Access: source{}, Projects: projects{vision, speech}, Directories: d, Models: someModels{v2}, Settings: asks(false), Runtime: &es.Runtime{
 		Log: storetest.Open(t), Registry: registry, Clock: es.SystemClock{}, IDs: es.RandomIDs{}, NameKey: []byte("k"),
 		Logger: slog.New(slog.DiscardHandler), Refusals: es.NewRefusals(),
 	}}}
@@ -200,6 +207,8 @@ func inState(status Status) []es.Event {
 		return []es.Event{created, copied, PreparationFailed{OfVersion{v1}, "gone"}}
 	case Created:
 		return []es.Event{created, plain}
+	case ApprovalPending:
+		return []es.Event{created, plain, ApprovalRequested{OfVersion{v1}, access.Global, op1, Version{Settings: plain.Settings}.Digest(), Created}}
 	case Publishing:
 		return []es.Event{created, plain, start}
 	case PublishFailed:

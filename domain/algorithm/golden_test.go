@@ -33,6 +33,8 @@ func TestEventsKeepTheirShape(t *testing.T) {
 		VersionPrepared{of},
 		PreparationFailed{of, "The directory is gone; put it back and retry."},
 		PreparationRetried{of, 1},
+		ApprovalRequested{OfVersion: of, Visibility: access.Global, Request: op2, Digest: "sha256:ef", From: Created},
+		ApprovalEnded{OfVersion: of, Request: op2, Problem: "Publishing was rejected: too early"},
 		PublicationStarted{OfVersion: of, Visibility: access.Global, Operation: op1, From: Created},
 		PublicationRetried{of, 2},
 		VersionPublished{OfVersion: of, Visibility: access.Global, Fingerprint: "sha256:ab", Files: &Files{"cd", 3, 4096}, From: Publishing, By: alice},

@@ -18,6 +18,7 @@ type Handler struct {
 	Projects    Projects
 	Directories Directories
 	Models      Models
+	Settings    Approvals
 }
 
 // Projects tells which projects a tenant has.
@@ -155,11 +156,17 @@ func (h *Handler) PublishVersion(ctx context.Context, cmd es.Command, in Publish
 		if !in.Visibility.Valid() {
 			return Refs{}, fault.New(fault.Invalid, fault.CodeInvalidValue, "There is no such visibility; choose PRIVATE, GROUP or GLOBAL.").At("visibility")
 		}
-		g, _, err := h.load(ctx, &cmd, in.Algorithm)
+		g, s, err := h.load(ctx, &cmd, in.Algorithm)
 		if err != nil {
 			return Refs{}, err
 		}
-		out, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, in.Algorithm, decidePublish(g, in, cmd.NewIDs(1)[0]))
+		f := publishing{id: cmd.NewIDs(1)[0]}
+		if in.Visibility == access.Global {
+			if f.approval, err = h.Settings.GlobalAlgorithmApprovalRequired(ctx, cmd.Tenant, s.Project); err != nil {
+				return Refs{}, err
+			}
+		}
+		out, err := es.Execute(ctx, h.Runtime, cmd, Aggregate, in.Algorithm, decidePublish(g, in, f))
 		return Refs{Algorithm: in.Algorithm, Version: in.Version, At: out.Revision}, err
 	})
 }

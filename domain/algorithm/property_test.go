@@ -56,7 +56,7 @@ func (h *random) step() {
 		added.settings.Source = Source{Command: "ls"}
 	}
 	system := uuid.Nil
-	switch rapid.IntRange(0, 15).Draw(h.t, "what") {
+	switch rapid.IntRange(0, 18).Draw(h.t, "what") {
 	case 0:
 		h.apply(who, decideAddVersion(g, added))
 	case 1:
@@ -66,7 +66,7 @@ func (h *random) step() {
 	case 3:
 		h.apply(who, decideEdit(g, edit{ref: ref, origin: &Origin{Version: v2}, copyFrom: v2, operation: op}))
 	case 4, 5:
-		h.apply(who, decidePublish(g, PublishInput{VersionRef: ref, Visibility: rapid.SampledFrom([]access.Visibility{access.Private, access.Group, access.Global}).Draw(h.t, "visibility")}, op))
+		h.apply(who, decidePublish(g, PublishInput{VersionRef: ref, Visibility: rapid.SampledFrom([]access.Visibility{access.Private, access.Group, access.Global}).Draw(h.t, "visibility")}, publishing{id: op, approval: rapid.Bool().Draw(h.t, "approval")}))
 	case 6:
 		h.apply(who, decideDelete(g, v.ID, op, nil, rapid.Bool().Draw(h.t, "batch")))
 	case 7:
@@ -79,6 +79,12 @@ func (h *random) step() {
 		h.apply(system, rapid.SampledFrom([]es.Decide[State]{decidePreparationFailed(v.ID, ended, "p"), decidePublicationFailed(v.ID, ended, "p"), decideDeletionFailed(v.ID, ended, "p")}).Draw(h.t, "fails"))
 	case 13:
 		h.apply(system, decidePublicationCancelled(v.ID, ended))
+	case 14, 15:
+		asked := op
+		if v.Approval != nil {
+			asked = v.Approval.Request
+		}
+		h.apply(system, rapid.SampledFrom([]es.Decide[State]{decideApproved(v.ID, asked, op), decideNotApproved(v.ID, asked, "p")}).Draw(h.t, "decided"))
 	default:
 		h.apply(who, decideRetry(g, v.ID, ended, 1, h.purposes[ended]))
 	}

@@ -73,9 +73,11 @@ type Version struct {
 	// Before is the state that a cancelled or failed deletion goes back to.
 	Before Status `json:"before,omitempty"`
 	// Wanted is the visibility of a publication that is under way or failed.
-	Wanted      access.Visibility `json:"wanted,omitempty"`
-	Files       *Files            `json:"files,omitempty"`
-	Fingerprint string            `json:"fingerprint,omitempty"`
+	Wanted access.Visibility `json:"wanted,omitempty"`
+	// Approval is the last request for one, of the publication that is wanted or was done.
+	Approval    *Approval `json:"approval,omitempty"`
+	Files       *Files    `json:"files,omitempty"`
+	Fingerprint string    `json:"fingerprint,omitempty"`
 	// Artefact tells that something may lie in the read-only place.
 	Artefact    bool       `json:"artefact,omitempty"`
 	PublishedAt *time.Time `json:"publishedAt,omitempty"`
@@ -155,7 +157,7 @@ func (s State) Cut(g access.Grants) (State, bool) {
 }
 
 // Aggregate folds an algorithm's stream.
-var Aggregate = es.Aggregate[State]{Category: Category, Fold: 1, Evolve: evolve}
+var Aggregate = es.Aggregate[State]{Category: Category, Fold: 2, Evolve: evolve}
 
 // evolve applies one event.
 func evolve(s State, e es.Envelope) State {

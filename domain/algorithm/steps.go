@@ -104,6 +104,8 @@ func decideRetry(g access.Grants, id, operation uuid.UUID, after int, purpose Pu
 		switch {
 		case purpose == Prepare && v.Status == CreateFailed:
 			return []es.Event{PreparationRetried{OfVersion{id}, after}}, nil
+		case purpose == Publish && v.Status == PublishFailed && v.Approval != nil && v.Approval.Digest != v.Digest():
+			return nil, fault.New(fault.State, fault.CodeInvalidState, "It was changed since its publication was approved; publish it anew.")
 		case purpose == Publish && v.Status == PublishFailed:
 			return []es.Event{PublicationRetried{OfVersion{id}, after}}, nil
 		case purpose == Remove && len(v.Uses) > 0:

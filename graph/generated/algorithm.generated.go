@@ -39,6 +39,7 @@ type AlgorithmVersionResolver interface {
 
 	PublishedBy(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (*gqlmodel.User, error)
 	Operation(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (*gqlmodel.Operation, error)
+	Approval(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (*gqlmodel.Approval, error)
 
 	ViewerCanEdit(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (bool, error)
 	ViewerCanPublish(ctx context.Context, obj *gqlmodel.AlgorithmVersion) (bool, error)
@@ -1918,6 +1919,38 @@ func (ec *executionContext) fieldContext_AlgorithmVersion_operation(_ context.Co
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Operation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AlgorithmVersion_approval(ctx context.Context, field graphql.CollectedField, obj *gqlmodel.AlgorithmVersion) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AlgorithmVersion_approval(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.AlgorithmVersion().Approval(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *gqlmodel.Approval) graphql.Marshaler {
+			return ec.marshalOApproval2ᚖtallyardᚋgraphᚋgqlmodelᚐApproval(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AlgorithmVersion_approval(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AlgorithmVersion",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Approval(ctx, field)
 		},
 	}
 	return fc, nil
@@ -5327,6 +5360,12 @@ func (ec *executionContext) _AlgorithmVersion(ctx context.Context, sel ast.Selec
 				true, false,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._AlgorithmVersion_operation(ctx, field, obj)
+				})
+		case "approval":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._AlgorithmVersion_approval(ctx, field, obj)
 				})
 		case "usedBy":
 			out.Values[i] = ec._AlgorithmVersion_usedBy(ctx, field, obj)

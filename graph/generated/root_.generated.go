@@ -29,6 +29,8 @@ type ResolverRoot interface {
 	AlgorithmOrigin() AlgorithmOriginResolver
 	AlgorithmVersion() AlgorithmVersionResolver
 	AlgorithmVersionConnection() AlgorithmVersionConnectionResolver
+	Approval() ApprovalResolver
+	ApprovalConnection() ApprovalConnectionResolver
 	AuditEntry() AuditEntryResolver
 	AuditEntryConnection() AuditEntryConnectionResolver
 	AuditSubject() AuditSubjectResolver
@@ -36,6 +38,10 @@ type ResolverRoot interface {
 	DataSetCache() DataSetCacheResolver
 	DataSetConnection() DataSetConnectionResolver
 	DeleteFileResult() DeleteFileResultResolver
+	Model() ModelResolver
+	ModelConnection() ModelConnectionResolver
+	ModelVersion() ModelVersionResolver
+	ModelVersionConnection() ModelVersionConnectionResolver
 	Mutation() MutationResolver
 	Operation() OperationResolver
 	OperationConnection() OperationConnectionResolver
@@ -152,6 +158,7 @@ type ComplexityRoot struct {
 
 	AlgorithmVersion struct {
 		Algorithm           func(childComplexity int) int
+		Approval            func(childComplexity int) int
 		BasedOn             func(childComplexity int) int
 		CreatedAt           func(childComplexity int) int
 		DeploymentType      func(childComplexity int) int
@@ -195,6 +202,52 @@ type ComplexityRoot struct {
 	AlgorithmVersionEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	Approval struct {
+		Action            func(childComplexity int) int
+		Answer            func(childComplexity int) int
+		DecidedBy         func(childComplexity int) int
+		EndedAt           func(childComplexity int) int
+		ExpiresAt         func(childComplexity int) int
+		History           func(childComplexity int, first *int32, after *string) int
+		ID                func(childComplexity int) int
+		Project           func(childComplexity int) int
+		Reason            func(childComplexity int) int
+		RequestedAt       func(childComplexity int) int
+		Requester         func(childComplexity int) int
+		State             func(childComplexity int) int
+		Subject           func(childComplexity int) int
+		SubjectKind       func(childComplexity int) int
+		ViewerCanDecide   func(childComplexity int) int
+		ViewerCanWithdraw func(childComplexity int) int
+	}
+
+	ApprovalConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	ApprovalEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	ApprovalEvent struct {
+		Approval   func(childComplexity int) int
+		Approvals  func(childComplexity int) int
+		Change     func(childComplexity int) int
+		Cursor     func(childComplexity int) int
+		Kind       func(childComplexity int) int
+		RemovedIds func(childComplexity int) int
+	}
+
+	ApproveRequestPayload struct {
+		Approval   func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	AuditEntry struct {
@@ -401,6 +454,18 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	DeleteModelResult struct {
+		DeletedID  func(childComplexity int) int
+		ID         func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	DeleteModelsPayload struct {
+		Receipt    func(childComplexity int) int
+		Results    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	DismissOperationResult struct {
 		ID         func(childComplexity int) int
 		Operation  func(childComplexity int) int
@@ -501,13 +566,88 @@ type ComplexityRoot struct {
 		Reference func(childComplexity int) int
 	}
 
+	ImportModelPayload struct {
+		Model        func(childComplexity int) int
+		ModelVersion func(childComplexity int) int
+		Receipt      func(childComplexity int) int
+		UserErrors   func(childComplexity int) int
+	}
+
 	IntSetting struct {
 		SetIn func(childComplexity int) int
 		Value func(childComplexity int) int
 	}
 
+	Model struct {
+		CreatedAt              func(childComplexity int) int
+		History                func(childComplexity int, first *int32, after *string) int
+		ID                     func(childComplexity int) int
+		LatestVersion          func(childComplexity int) int
+		Name                   func(childComplexity int) int
+		Owner                  func(childComplexity int) int
+		Project                func(childComplexity int) int
+		UpdatedAt              func(childComplexity int) int
+		Version                func(childComplexity int) int
+		Versions               func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		ViewerCanImportVersion func(childComplexity int) int
+	}
+
+	ModelConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	ModelEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	ModelMetric struct {
+		Name  func(childComplexity int) int
+		Value func(childComplexity int) int
+	}
+
+	ModelVersion struct {
+		CreatedAt       func(childComplexity int) int
+		Data            func(childComplexity int) int
+		Description     func(childComplexity int) int
+		Directory       func(childComplexity int) int
+		History         func(childComplexity int, first *int32, after *string) int
+		ID              func(childComplexity int) int
+		Image           func(childComplexity int) int
+		Metrics         func(childComplexity int) int
+		Model           func(childComplexity int) int
+		Number          func(childComplexity int) int
+		Origin          func(childComplexity int) int
+		Parameters      func(childComplexity int) int
+		Scenario        func(childComplexity int) int
+		Script          func(childComplexity int) int
+		State           func(childComplexity int) int
+		UpdatedAt       func(childComplexity int) int
+		Version         func(childComplexity int) int
+		ViewerCanDelete func(childComplexity int) int
+		ViewerCanEdit   func(childComplexity int) int
+		ViewerCanShare  func(childComplexity int) int
+		Visibility      func(childComplexity int) int
+	}
+
+	ModelVersionConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	ModelVersionEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	Mutation struct {
 		AddProjectMember        func(childComplexity int, input gqlmodel.AddProjectMemberInput) int
+		ApproveRequest          func(childComplexity int, input gqlmodel.ApproveRequestInput) int
 		CacheDataSet            func(childComplexity int, input gqlmodel.CacheDataSetInput) int
 		CancelOperation         func(childComplexity int, input gqlmodel.CancelOperationInput) int
 		ChangeProjectRole       func(childComplexity int, input gqlmodel.ChangeProjectRoleInput) int
@@ -524,16 +664,19 @@ type ComplexityRoot struct {
 		DeleteDataSet           func(childComplexity int, input gqlmodel.DeleteDataSetInput) int
 		DeleteFiles             func(childComplexity int, input gqlmodel.DeleteFilesInput) int
 		DeleteImage             func(childComplexity int, input gqlmodel.DeleteImageInput) int
+		DeleteModels            func(childComplexity int, input gqlmodel.DeleteModelsInput) int
 		DismissOperations       func(childComplexity int, input gqlmodel.DismissOperationsInput) int
 		ErasePersonalData       func(childComplexity int, input gqlmodel.ErasePersonalDataInput) int
 		FavoriteAlgorithm       func(childComplexity int, input gqlmodel.FavoriteAlgorithmInput) int
 		GrantPermission         func(childComplexity int, input gqlmodel.GrantPermissionInput) int
 		GrantRole               func(childComplexity int, input gqlmodel.GrantRoleInput) int
+		ImportModel             func(childComplexity int, input gqlmodel.ImportModelInput) int
 		PublishAlgorithmVersion func(childComplexity int, input gqlmodel.PublishAlgorithmVersionInput) int
 		RefreshDataSet          func(childComplexity int, input gqlmodel.RefreshDataSetInput) int
 		RegisterDataSet         func(childComplexity int, input gqlmodel.RegisterDataSetInput) int
 		RegisterImage           func(childComplexity int, input gqlmodel.RegisterImageInput) int
 		ReinstateUser           func(childComplexity int, input gqlmodel.ReinstateUserInput) int
+		RejectRequest           func(childComplexity int, input gqlmodel.RejectRequestInput) int
 		RemoveProjectMember     func(childComplexity int, input gqlmodel.RemoveProjectMemberInput) int
 		RemoveUser              func(childComplexity int, input gqlmodel.RemoveUserInput) int
 		RetryOperation          func(childComplexity int, input gqlmodel.RetryOperationInput) int
@@ -543,15 +686,19 @@ type ComplexityRoot struct {
 		SetBusinessScope        func(childComplexity int, input gqlmodel.SetBusinessScopeInput) int
 		SetStorageQuota         func(childComplexity int, input gqlmodel.SetStorageQuotaInput) int
 		SetUserQuota            func(childComplexity int, input gqlmodel.SetUserQuotaInput) int
+		ShareModels             func(childComplexity int, input gqlmodel.ShareModelsInput) int
 		SuspendUser             func(childComplexity int, input gqlmodel.SuspendUserInput) int
 		TransferOwnership       func(childComplexity int, input gqlmodel.TransferOwnershipInput) int
 		UnfavoriteAlgorithm     func(childComplexity int, input gqlmodel.UnfavoriteAlgorithmInput) int
+		UnshareModels           func(childComplexity int, input gqlmodel.UnshareModelsInput) int
 		UnzipDataSet            func(childComplexity int, input gqlmodel.UnzipDataSetInput) int
 		UpdateAlgorithmVersion  func(childComplexity int, input gqlmodel.UpdateAlgorithmVersionInput) int
 		UpdateDataSet           func(childComplexity int, input gqlmodel.UpdateDataSetInput) int
+		UpdateModelVersion      func(childComplexity int, input gqlmodel.UpdateModelVersionInput) int
 		UpdateProject           func(childComplexity int, input gqlmodel.UpdateProjectInput) int
 		UpdateSettings          func(childComplexity int, input gqlmodel.UpdateSettingsInput) int
 		UpdateTenant            func(childComplexity int, input gqlmodel.UpdateTenantInput) int
+		WithdrawRequest         func(childComplexity int, input gqlmodel.WithdrawRequestInput) int
 	}
 
 	Operation struct {
@@ -665,6 +812,8 @@ type ComplexityRoot struct {
 		AlgorithmVersion  func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		AlgorithmVersions func(childComplexity int, filter *gqlmodel.AlgorithmVersionFilter, orderBy *gqlmodel.AlgorithmOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		Algorithms        func(childComplexity int, filter *gqlmodel.AlgorithmFilter, orderBy *gqlmodel.AlgorithmOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
+		Approval          func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
+		Approvals         func(childComplexity int, filter *gqlmodel.ApprovalFilter, orderBy *gqlmodel.ApprovalOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		AuditEntries      func(childComplexity int, filter *gqlmodel.AuditFilter, orderBy *gqlmodel.AuditOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		AuditEntry        func(childComplexity int, id string) int
 		DataSet           func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
@@ -673,6 +822,9 @@ type ComplexityRoot struct {
 		Image             func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
 		Images            func(childComplexity int, filter *gqlmodel.ImageFilter, orderBy *gqlmodel.ImageOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		Me                func(childComplexity int) int
+		Model             func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
+		ModelVersion      func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
+		Models            func(childComplexity int, filter *gqlmodel.ModelFilter, orderBy *gqlmodel.ModelOrder, first *int32, after *string, last *int32, before *string, atLeast *string) int
 		Node              func(childComplexity int, id string, atLeast *string) int
 		Nodes             func(childComplexity int, ids []string, atLeast *string) int
 		Operation         func(childComplexity int, id string, atLeast *string, asOf *time.Time, asOfPosition *string) int
@@ -751,6 +903,12 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	RejectRequestPayload struct {
+		Approval   func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	RemoveProjectMemberPayload struct {
 		Project    func(childComplexity int) int
 		Receipt    func(childComplexity int) int
@@ -825,6 +983,18 @@ type ComplexityRoot struct {
 		ViewerCanUpdate                 func(childComplexity int) int
 	}
 
+	ShareModelResult struct {
+		ID           func(childComplexity int) int
+		ModelVersion func(childComplexity int) int
+		UserErrors   func(childComplexity int) int
+	}
+
+	ShareModelsPayload struct {
+		Receipt    func(childComplexity int) int
+		Results    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	StorageSpace struct {
 		CountedAt         func(childComplexity int) int
 		CreatedAt         func(childComplexity int) int
@@ -854,6 +1024,7 @@ type ComplexityRoot struct {
 
 	Subscription struct {
 		AlgorithmEvents func(childComplexity int, filter gqlmodel.AlgorithmEventsFilter, after *string, atLeast *string) int
+		ApprovalEvents  func(childComplexity int, filter gqlmodel.ApprovalEventsFilter, after *string, atLeast *string) int
 		AuditTail       func(childComplexity int, filter gqlmodel.AuditFilter, after *string, atLeast *string) int
 		OperationEvents func(childComplexity int, filter gqlmodel.OperationEventsFilter, after *string, atLeast *string) int
 	}
@@ -898,6 +1069,18 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	UnshareModelResult struct {
+		ID           func(childComplexity int) int
+		ModelVersion func(childComplexity int) int
+		UserErrors   func(childComplexity int) int
+	}
+
+	UnshareModelsPayload struct {
+		Receipt    func(childComplexity int) int
+		Results    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	UnzipDataSetPayload struct {
 		DataSet    func(childComplexity int) int
 		Receipt    func(childComplexity int) int
@@ -914,6 +1097,12 @@ type ComplexityRoot struct {
 		DataSet    func(childComplexity int) int
 		Receipt    func(childComplexity int) int
 		UserErrors func(childComplexity int) int
+	}
+
+	UpdateModelVersionPayload struct {
+		ModelVersion func(childComplexity int) int
+		Receipt      func(childComplexity int) int
+		UserErrors   func(childComplexity int) int
 	}
 
 	UpdateProjectPayload struct {
@@ -982,6 +1171,12 @@ type ComplexityRoot struct {
 		Projects             func(childComplexity int) int
 		Tenant               func(childComplexity int) int
 		User                 func(childComplexity int) int
+	}
+
+	WithdrawRequestPayload struct {
+		Approval   func(childComplexity int) int
+		Receipt    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 }
 
@@ -1328,6 +1523,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AlgorithmVersion.Algorithm(childComplexity), true
+	case "AlgorithmVersion.approval":
+		if e.ComplexityRoot.AlgorithmVersion.Approval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AlgorithmVersion.Approval(childComplexity), true
 	case "AlgorithmVersion.basedOn":
 		if e.ComplexityRoot.AlgorithmVersion.BasedOn == nil {
 			break
@@ -1557,6 +1758,202 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AlgorithmVersionEdge.Node(childComplexity), true
+
+	case "Approval.action":
+		if e.ComplexityRoot.Approval.Action == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Action(childComplexity), true
+	case "Approval.answer":
+		if e.ComplexityRoot.Approval.Answer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Answer(childComplexity), true
+	case "Approval.decidedBy":
+		if e.ComplexityRoot.Approval.DecidedBy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.DecidedBy(childComplexity), true
+	case "Approval.endedAt":
+		if e.ComplexityRoot.Approval.EndedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.EndedAt(childComplexity), true
+	case "Approval.expiresAt":
+		if e.ComplexityRoot.Approval.ExpiresAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.ExpiresAt(childComplexity), true
+	case "Approval.history":
+		if e.ComplexityRoot.Approval.History == nil {
+			break
+		}
+
+		args, err := ec.field_Approval_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Approval.History(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Approval.id":
+		if e.ComplexityRoot.Approval.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.ID(childComplexity), true
+	case "Approval.project":
+		if e.ComplexityRoot.Approval.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Project(childComplexity), true
+	case "Approval.reason":
+		if e.ComplexityRoot.Approval.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Reason(childComplexity), true
+	case "Approval.requestedAt":
+		if e.ComplexityRoot.Approval.RequestedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.RequestedAt(childComplexity), true
+	case "Approval.requester":
+		if e.ComplexityRoot.Approval.Requester == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Requester(childComplexity), true
+	case "Approval.state":
+		if e.ComplexityRoot.Approval.State == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.State(childComplexity), true
+	case "Approval.subject":
+		if e.ComplexityRoot.Approval.Subject == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.Subject(childComplexity), true
+	case "Approval.subjectKind":
+		if e.ComplexityRoot.Approval.SubjectKind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.SubjectKind(childComplexity), true
+	case "Approval.viewerCanDecide":
+		if e.ComplexityRoot.Approval.ViewerCanDecide == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.ViewerCanDecide(childComplexity), true
+	case "Approval.viewerCanWithdraw":
+		if e.ComplexityRoot.Approval.ViewerCanWithdraw == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Approval.ViewerCanWithdraw(childComplexity), true
+
+	case "ApprovalConnection.edges":
+		if e.ComplexityRoot.ApprovalConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalConnection.Edges(childComplexity), true
+	case "ApprovalConnection.nodes":
+		if e.ComplexityRoot.ApprovalConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalConnection.Nodes(childComplexity), true
+	case "ApprovalConnection.pageInfo":
+		if e.ComplexityRoot.ApprovalConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalConnection.PageInfo(childComplexity), true
+	case "ApprovalConnection.totalCount":
+		if e.ComplexityRoot.ApprovalConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalConnection.TotalCount(childComplexity), true
+
+	case "ApprovalEdge.cursor":
+		if e.ComplexityRoot.ApprovalEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEdge.Cursor(childComplexity), true
+	case "ApprovalEdge.node":
+		if e.ComplexityRoot.ApprovalEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEdge.Node(childComplexity), true
+
+	case "ApprovalEvent.approval":
+		if e.ComplexityRoot.ApprovalEvent.Approval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEvent.Approval(childComplexity), true
+	case "ApprovalEvent.approvals":
+		if e.ComplexityRoot.ApprovalEvent.Approvals == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEvent.Approvals(childComplexity), true
+	case "ApprovalEvent.change":
+		if e.ComplexityRoot.ApprovalEvent.Change == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEvent.Change(childComplexity), true
+	case "ApprovalEvent.cursor":
+		if e.ComplexityRoot.ApprovalEvent.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEvent.Cursor(childComplexity), true
+	case "ApprovalEvent.kind":
+		if e.ComplexityRoot.ApprovalEvent.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEvent.Kind(childComplexity), true
+	case "ApprovalEvent.removedIds":
+		if e.ComplexityRoot.ApprovalEvent.RemovedIds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApprovalEvent.RemovedIds(childComplexity), true
+
+	case "ApproveRequestPayload.approval":
+		if e.ComplexityRoot.ApproveRequestPayload.Approval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApproveRequestPayload.Approval(childComplexity), true
+	case "ApproveRequestPayload.receipt":
+		if e.ComplexityRoot.ApproveRequestPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApproveRequestPayload.Receipt(childComplexity), true
+	case "ApproveRequestPayload.userErrors":
+		if e.ComplexityRoot.ApproveRequestPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApproveRequestPayload.UserErrors(childComplexity), true
 
 	case "AuditEntry.action":
 		if e.ComplexityRoot.AuditEntry.Action == nil {
@@ -2311,6 +2708,44 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DeleteImagePayload.UserErrors(childComplexity), true
 
+	case "DeleteModelResult.deletedId":
+		if e.ComplexityRoot.DeleteModelResult.DeletedID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteModelResult.DeletedID(childComplexity), true
+	case "DeleteModelResult.id":
+		if e.ComplexityRoot.DeleteModelResult.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteModelResult.ID(childComplexity), true
+	case "DeleteModelResult.userErrors":
+		if e.ComplexityRoot.DeleteModelResult.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteModelResult.UserErrors(childComplexity), true
+
+	case "DeleteModelsPayload.receipt":
+		if e.ComplexityRoot.DeleteModelsPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteModelsPayload.Receipt(childComplexity), true
+	case "DeleteModelsPayload.results":
+		if e.ComplexityRoot.DeleteModelsPayload.Results == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteModelsPayload.Results(childComplexity), true
+	case "DeleteModelsPayload.userErrors":
+		if e.ComplexityRoot.DeleteModelsPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteModelsPayload.UserErrors(childComplexity), true
+
 	case "DismissOperationResult.id":
 		if e.ComplexityRoot.DismissOperationResult.ID == nil {
 			break
@@ -2639,6 +3074,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Image.Reference(childComplexity), true
 
+	case "ImportModelPayload.model":
+		if e.ComplexityRoot.ImportModelPayload.Model == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportModelPayload.Model(childComplexity), true
+	case "ImportModelPayload.modelVersion":
+		if e.ComplexityRoot.ImportModelPayload.ModelVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportModelPayload.ModelVersion(childComplexity), true
+	case "ImportModelPayload.receipt":
+		if e.ComplexityRoot.ImportModelPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportModelPayload.Receipt(childComplexity), true
+	case "ImportModelPayload.userErrors":
+		if e.ComplexityRoot.ImportModelPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportModelPayload.UserErrors(childComplexity), true
+
 	case "IntSetting.setIn":
 		if e.ComplexityRoot.IntSetting.SetIn == nil {
 			break
@@ -2652,6 +3112,304 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.IntSetting.Value(childComplexity), true
 
+	case "Model.createdAt":
+		if e.ComplexityRoot.Model.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.CreatedAt(childComplexity), true
+	case "Model.history":
+		if e.ComplexityRoot.Model.History == nil {
+			break
+		}
+
+		args, err := ec.field_Model_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Model.History(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Model.id":
+		if e.ComplexityRoot.Model.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.ID(childComplexity), true
+	case "Model.latestVersion":
+		if e.ComplexityRoot.Model.LatestVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.LatestVersion(childComplexity), true
+	case "Model.name":
+		if e.ComplexityRoot.Model.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.Name(childComplexity), true
+	case "Model.owner":
+		if e.ComplexityRoot.Model.Owner == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.Owner(childComplexity), true
+	case "Model.project":
+		if e.ComplexityRoot.Model.Project == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.Project(childComplexity), true
+	case "Model.updatedAt":
+		if e.ComplexityRoot.Model.UpdatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.UpdatedAt(childComplexity), true
+	case "Model.version":
+		if e.ComplexityRoot.Model.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.Version(childComplexity), true
+	case "Model.versions":
+		if e.ComplexityRoot.Model.Versions == nil {
+			break
+		}
+
+		args, err := ec.field_Model_versions_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Model.Versions(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+	case "Model.viewerCanImportVersion":
+		if e.ComplexityRoot.Model.ViewerCanImportVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Model.ViewerCanImportVersion(childComplexity), true
+
+	case "ModelConnection.edges":
+		if e.ComplexityRoot.ModelConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelConnection.Edges(childComplexity), true
+	case "ModelConnection.nodes":
+		if e.ComplexityRoot.ModelConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelConnection.Nodes(childComplexity), true
+	case "ModelConnection.pageInfo":
+		if e.ComplexityRoot.ModelConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelConnection.PageInfo(childComplexity), true
+	case "ModelConnection.totalCount":
+		if e.ComplexityRoot.ModelConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelConnection.TotalCount(childComplexity), true
+
+	case "ModelEdge.cursor":
+		if e.ComplexityRoot.ModelEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelEdge.Cursor(childComplexity), true
+	case "ModelEdge.node":
+		if e.ComplexityRoot.ModelEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelEdge.Node(childComplexity), true
+
+	case "ModelMetric.name":
+		if e.ComplexityRoot.ModelMetric.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelMetric.Name(childComplexity), true
+	case "ModelMetric.value":
+		if e.ComplexityRoot.ModelMetric.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelMetric.Value(childComplexity), true
+
+	case "ModelVersion.createdAt":
+		if e.ComplexityRoot.ModelVersion.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.CreatedAt(childComplexity), true
+	case "ModelVersion.data":
+		if e.ComplexityRoot.ModelVersion.Data == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Data(childComplexity), true
+	case "ModelVersion.description":
+		if e.ComplexityRoot.ModelVersion.Description == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Description(childComplexity), true
+	case "ModelVersion.directory":
+		if e.ComplexityRoot.ModelVersion.Directory == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Directory(childComplexity), true
+	case "ModelVersion.history":
+		if e.ComplexityRoot.ModelVersion.History == nil {
+			break
+		}
+
+		args, err := ec.field_ModelVersion_history_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.ModelVersion.History(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "ModelVersion.id":
+		if e.ComplexityRoot.ModelVersion.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.ID(childComplexity), true
+	case "ModelVersion.image":
+		if e.ComplexityRoot.ModelVersion.Image == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Image(childComplexity), true
+	case "ModelVersion.metrics":
+		if e.ComplexityRoot.ModelVersion.Metrics == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Metrics(childComplexity), true
+	case "ModelVersion.model":
+		if e.ComplexityRoot.ModelVersion.Model == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Model(childComplexity), true
+	case "ModelVersion.number":
+		if e.ComplexityRoot.ModelVersion.Number == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Number(childComplexity), true
+	case "ModelVersion.origin":
+		if e.ComplexityRoot.ModelVersion.Origin == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Origin(childComplexity), true
+	case "ModelVersion.parameters":
+		if e.ComplexityRoot.ModelVersion.Parameters == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Parameters(childComplexity), true
+	case "ModelVersion.scenario":
+		if e.ComplexityRoot.ModelVersion.Scenario == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Scenario(childComplexity), true
+	case "ModelVersion.script":
+		if e.ComplexityRoot.ModelVersion.Script == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Script(childComplexity), true
+	case "ModelVersion.state":
+		if e.ComplexityRoot.ModelVersion.State == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.State(childComplexity), true
+	case "ModelVersion.updatedAt":
+		if e.ComplexityRoot.ModelVersion.UpdatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.UpdatedAt(childComplexity), true
+	case "ModelVersion.version":
+		if e.ComplexityRoot.ModelVersion.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Version(childComplexity), true
+	case "ModelVersion.viewerCanDelete":
+		if e.ComplexityRoot.ModelVersion.ViewerCanDelete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.ViewerCanDelete(childComplexity), true
+	case "ModelVersion.viewerCanEdit":
+		if e.ComplexityRoot.ModelVersion.ViewerCanEdit == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.ViewerCanEdit(childComplexity), true
+	case "ModelVersion.viewerCanShare":
+		if e.ComplexityRoot.ModelVersion.ViewerCanShare == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.ViewerCanShare(childComplexity), true
+	case "ModelVersion.visibility":
+		if e.ComplexityRoot.ModelVersion.Visibility == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersion.Visibility(childComplexity), true
+
+	case "ModelVersionConnection.edges":
+		if e.ComplexityRoot.ModelVersionConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersionConnection.Edges(childComplexity), true
+	case "ModelVersionConnection.nodes":
+		if e.ComplexityRoot.ModelVersionConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersionConnection.Nodes(childComplexity), true
+	case "ModelVersionConnection.pageInfo":
+		if e.ComplexityRoot.ModelVersionConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersionConnection.PageInfo(childComplexity), true
+	case "ModelVersionConnection.totalCount":
+		if e.ComplexityRoot.ModelVersionConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersionConnection.TotalCount(childComplexity), true
+
+	case "ModelVersionEdge.cursor":
+		if e.ComplexityRoot.ModelVersionEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersionEdge.Cursor(childComplexity), true
+	case "ModelVersionEdge.node":
+		if e.ComplexityRoot.ModelVersionEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModelVersionEdge.Node(childComplexity), true
+
 	case "Mutation.addProjectMember":
 		if e.ComplexityRoot.Mutation.AddProjectMember == nil {
 			break
@@ -2663,6 +3421,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AddProjectMember(childComplexity, args["input"].(gqlmodel.AddProjectMemberInput)), true
+	case "Mutation.approveRequest":
+		if e.ComplexityRoot.Mutation.ApproveRequest == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_approveRequest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ApproveRequest(childComplexity, args["input"].(gqlmodel.ApproveRequestInput)), true
 	case "Mutation.cacheDataSet":
 		if e.ComplexityRoot.Mutation.CacheDataSet == nil {
 			break
@@ -2839,6 +3608,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteImage(childComplexity, args["input"].(gqlmodel.DeleteImageInput)), true
+	case "Mutation.deleteModels":
+		if e.ComplexityRoot.Mutation.DeleteModels == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteModels_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteModels(childComplexity, args["input"].(gqlmodel.DeleteModelsInput)), true
 	case "Mutation.dismissOperations":
 		if e.ComplexityRoot.Mutation.DismissOperations == nil {
 			break
@@ -2894,6 +3674,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.GrantRole(childComplexity, args["input"].(gqlmodel.GrantRoleInput)), true
+	case "Mutation.importModel":
+		if e.ComplexityRoot.Mutation.ImportModel == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_importModel_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ImportModel(childComplexity, args["input"].(gqlmodel.ImportModelInput)), true
 	case "Mutation.publishAlgorithmVersion":
 		if e.ComplexityRoot.Mutation.PublishAlgorithmVersion == nil {
 			break
@@ -2949,6 +3740,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ReinstateUser(childComplexity, args["input"].(gqlmodel.ReinstateUserInput)), true
+	case "Mutation.rejectRequest":
+		if e.ComplexityRoot.Mutation.RejectRequest == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_rejectRequest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RejectRequest(childComplexity, args["input"].(gqlmodel.RejectRequestInput)), true
 	case "Mutation.removeProjectMember":
 		if e.ComplexityRoot.Mutation.RemoveProjectMember == nil {
 			break
@@ -3048,6 +3850,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SetUserQuota(childComplexity, args["input"].(gqlmodel.SetUserQuotaInput)), true
+	case "Mutation.shareModels":
+		if e.ComplexityRoot.Mutation.ShareModels == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_shareModels_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ShareModels(childComplexity, args["input"].(gqlmodel.ShareModelsInput)), true
 	case "Mutation.suspendUser":
 		if e.ComplexityRoot.Mutation.SuspendUser == nil {
 			break
@@ -3081,6 +3894,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UnfavoriteAlgorithm(childComplexity, args["input"].(gqlmodel.UnfavoriteAlgorithmInput)), true
+	case "Mutation.unshareModels":
+		if e.ComplexityRoot.Mutation.UnshareModels == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unshareModels_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UnshareModels(childComplexity, args["input"].(gqlmodel.UnshareModelsInput)), true
 	case "Mutation.unzipDataSet":
 		if e.ComplexityRoot.Mutation.UnzipDataSet == nil {
 			break
@@ -3114,6 +3938,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateDataSet(childComplexity, args["input"].(gqlmodel.UpdateDataSetInput)), true
+	case "Mutation.updateModelVersion":
+		if e.ComplexityRoot.Mutation.UpdateModelVersion == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateModelVersion_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateModelVersion(childComplexity, args["input"].(gqlmodel.UpdateModelVersionInput)), true
 	case "Mutation.updateProject":
 		if e.ComplexityRoot.Mutation.UpdateProject == nil {
 			break
@@ -3147,6 +3982,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateTenant(childComplexity, args["input"].(gqlmodel.UpdateTenantInput)), true
+	case "Mutation.withdrawRequest":
+		if e.ComplexityRoot.Mutation.WithdrawRequest == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_withdrawRequest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.WithdrawRequest(childComplexity, args["input"].(gqlmodel.WithdrawRequestInput)), true
 
 	case "Operation.attempt":
 		if e.ComplexityRoot.Operation.Attempt == nil {
@@ -3605,6 +4451,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Algorithms(childComplexity, args["filter"].(*gqlmodel.AlgorithmFilter), args["orderBy"].(*gqlmodel.AlgorithmOrder), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["atLeast"].(*string)), true
+	case "Query.approval":
+		if e.ComplexityRoot.Query.Approval == nil {
+			break
+		}
+
+		args, err := ec.field_Query_approval_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Approval(childComplexity, args["id"].(string), args["atLeast"].(*string), args["asOf"].(*time.Time), args["asOfPosition"].(*string)), true
+	case "Query.approvals":
+		if e.ComplexityRoot.Query.Approvals == nil {
+			break
+		}
+
+		args, err := ec.field_Query_approvals_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Approvals(childComplexity, args["filter"].(*gqlmodel.ApprovalFilter), args["orderBy"].(*gqlmodel.ApprovalOrder), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["atLeast"].(*string)), true
 	case "Query.auditEntries":
 		if e.ComplexityRoot.Query.AuditEntries == nil {
 			break
@@ -3689,6 +4557,39 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Me(childComplexity), true
+	case "Query.model":
+		if e.ComplexityRoot.Query.Model == nil {
+			break
+		}
+
+		args, err := ec.field_Query_model_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Model(childComplexity, args["id"].(string), args["atLeast"].(*string), args["asOf"].(*time.Time), args["asOfPosition"].(*string)), true
+	case "Query.modelVersion":
+		if e.ComplexityRoot.Query.ModelVersion == nil {
+			break
+		}
+
+		args, err := ec.field_Query_modelVersion_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ModelVersion(childComplexity, args["id"].(string), args["atLeast"].(*string), args["asOf"].(*time.Time), args["asOfPosition"].(*string)), true
+	case "Query.models":
+		if e.ComplexityRoot.Query.Models == nil {
+			break
+		}
+
+		args, err := ec.field_Query_models_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Models(childComplexity, args["filter"].(*gqlmodel.ModelFilter), args["orderBy"].(*gqlmodel.ModelOrder), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["atLeast"].(*string)), true
 	case "Query.node":
 		if e.ComplexityRoot.Query.Node == nil {
 			break
@@ -4080,6 +4981,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ReinstateUserPayload.UserErrors(childComplexity), true
 
+	case "RejectRequestPayload.approval":
+		if e.ComplexityRoot.RejectRequestPayload.Approval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RejectRequestPayload.Approval(childComplexity), true
+	case "RejectRequestPayload.receipt":
+		if e.ComplexityRoot.RejectRequestPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RejectRequestPayload.Receipt(childComplexity), true
+	case "RejectRequestPayload.userErrors":
+		if e.ComplexityRoot.RejectRequestPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RejectRequestPayload.UserErrors(childComplexity), true
+
 	case "RemoveProjectMemberPayload.project":
 		if e.ComplexityRoot.RemoveProjectMemberPayload.Project == nil {
 			break
@@ -4342,6 +5262,44 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Settings.ViewerCanUpdate(childComplexity), true
 
+	case "ShareModelResult.id":
+		if e.ComplexityRoot.ShareModelResult.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareModelResult.ID(childComplexity), true
+	case "ShareModelResult.modelVersion":
+		if e.ComplexityRoot.ShareModelResult.ModelVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareModelResult.ModelVersion(childComplexity), true
+	case "ShareModelResult.userErrors":
+		if e.ComplexityRoot.ShareModelResult.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareModelResult.UserErrors(childComplexity), true
+
+	case "ShareModelsPayload.receipt":
+		if e.ComplexityRoot.ShareModelsPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareModelsPayload.Receipt(childComplexity), true
+	case "ShareModelsPayload.results":
+		if e.ComplexityRoot.ShareModelsPayload.Results == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareModelsPayload.Results(childComplexity), true
+	case "ShareModelsPayload.userErrors":
+		if e.ComplexityRoot.ShareModelsPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ShareModelsPayload.UserErrors(childComplexity), true
+
 	case "StorageSpace.countedAt":
 		if e.ComplexityRoot.StorageSpace.CountedAt == nil {
 			break
@@ -4469,6 +5427,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.AlgorithmEvents(childComplexity, args["filter"].(gqlmodel.AlgorithmEventsFilter), args["after"].(*string), args["atLeast"].(*string)), true
+	case "Subscription.approvalEvents":
+		if e.ComplexityRoot.Subscription.ApprovalEvents == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_approvalEvents_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.ApprovalEvents(childComplexity, args["filter"].(gqlmodel.ApprovalEventsFilter), args["after"].(*string), args["atLeast"].(*string)), true
 	case "Subscription.auditTail":
 		if e.ComplexityRoot.Subscription.AuditTail == nil {
 			break
@@ -4635,6 +5604,44 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UnfavoriteAlgorithmPayload.UserErrors(childComplexity), true
 
+	case "UnshareModelResult.id":
+		if e.ComplexityRoot.UnshareModelResult.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnshareModelResult.ID(childComplexity), true
+	case "UnshareModelResult.modelVersion":
+		if e.ComplexityRoot.UnshareModelResult.ModelVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnshareModelResult.ModelVersion(childComplexity), true
+	case "UnshareModelResult.userErrors":
+		if e.ComplexityRoot.UnshareModelResult.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnshareModelResult.UserErrors(childComplexity), true
+
+	case "UnshareModelsPayload.receipt":
+		if e.ComplexityRoot.UnshareModelsPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnshareModelsPayload.Receipt(childComplexity), true
+	case "UnshareModelsPayload.results":
+		if e.ComplexityRoot.UnshareModelsPayload.Results == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnshareModelsPayload.Results(childComplexity), true
+	case "UnshareModelsPayload.userErrors":
+		if e.ComplexityRoot.UnshareModelsPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnshareModelsPayload.UserErrors(childComplexity), true
+
 	case "UnzipDataSetPayload.dataSet":
 		if e.ComplexityRoot.UnzipDataSetPayload.DataSet == nil {
 			break
@@ -4691,6 +5698,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.UpdateDataSetPayload.UserErrors(childComplexity), true
+
+	case "UpdateModelVersionPayload.modelVersion":
+		if e.ComplexityRoot.UpdateModelVersionPayload.ModelVersion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateModelVersionPayload.ModelVersion(childComplexity), true
+	case "UpdateModelVersionPayload.receipt":
+		if e.ComplexityRoot.UpdateModelVersionPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateModelVersionPayload.Receipt(childComplexity), true
+	case "UpdateModelVersionPayload.userErrors":
+		if e.ComplexityRoot.UpdateModelVersionPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateModelVersionPayload.UserErrors(childComplexity), true
 
 	case "UpdateProjectPayload.project":
 		if e.ComplexityRoot.UpdateProjectPayload.Project == nil {
@@ -4952,6 +5978,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Viewer.User(childComplexity), true
 
+	case "WithdrawRequestPayload.approval":
+		if e.ComplexityRoot.WithdrawRequestPayload.Approval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.WithdrawRequestPayload.Approval(childComplexity), true
+	case "WithdrawRequestPayload.receipt":
+		if e.ComplexityRoot.WithdrawRequestPayload.Receipt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.WithdrawRequestPayload.Receipt(childComplexity), true
+	case "WithdrawRequestPayload.userErrors":
+		if e.ComplexityRoot.WithdrawRequestPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.WithdrawRequestPayload.UserErrors(childComplexity), true
+
 	}
 	return 0, false
 }
@@ -4971,6 +6016,10 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("AlgorithmScriptInput", ec.unmarshalInputAlgorithmScriptInput),
 			graphql.NewInputUnmarshaler("AlgorithmSourceInput", ec.unmarshalInputAlgorithmSourceInput),
 			graphql.NewInputUnmarshaler("AlgorithmVersionFilter", ec.unmarshalInputAlgorithmVersionFilter),
+			graphql.NewInputUnmarshaler("ApprovalEventsFilter", ec.unmarshalInputApprovalEventsFilter),
+			graphql.NewInputUnmarshaler("ApprovalFilter", ec.unmarshalInputApprovalFilter),
+			graphql.NewInputUnmarshaler("ApprovalOrder", ec.unmarshalInputApprovalOrder),
+			graphql.NewInputUnmarshaler("ApproveRequestInput", ec.unmarshalInputApproveRequestInput),
 			graphql.NewInputUnmarshaler("AuditFilter", ec.unmarshalInputAuditFilter),
 			graphql.NewInputUnmarshaler("AuditOrder", ec.unmarshalInputAuditOrder),
 			graphql.NewInputUnmarshaler("CacheDataSetInput", ec.unmarshalInputCacheDataSetInput),
@@ -4991,6 +6040,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("DeleteDataSetInput", ec.unmarshalInputDeleteDataSetInput),
 			graphql.NewInputUnmarshaler("DeleteFilesInput", ec.unmarshalInputDeleteFilesInput),
 			graphql.NewInputUnmarshaler("DeleteImageInput", ec.unmarshalInputDeleteImageInput),
+			graphql.NewInputUnmarshaler("DeleteModelsInput", ec.unmarshalInputDeleteModelsInput),
 			graphql.NewInputUnmarshaler("DismissOperationsInput", ec.unmarshalInputDismissOperationsInput),
 			graphql.NewInputUnmarshaler("ElasticInput", ec.unmarshalInputElasticInput),
 			graphql.NewInputUnmarshaler("ErasePersonalDataInput", ec.unmarshalInputErasePersonalDataInput),
@@ -5000,6 +6050,10 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("ImageFilter", ec.unmarshalInputImageFilter),
 			graphql.NewInputUnmarshaler("ImageInput", ec.unmarshalInputImageInput),
 			graphql.NewInputUnmarshaler("ImageOrder", ec.unmarshalInputImageOrder),
+			graphql.NewInputUnmarshaler("ImportModelInput", ec.unmarshalInputImportModelInput),
+			graphql.NewInputUnmarshaler("ModelFilter", ec.unmarshalInputModelFilter),
+			graphql.NewInputUnmarshaler("ModelMetricInput", ec.unmarshalInputModelMetricInput),
+			graphql.NewInputUnmarshaler("ModelOrder", ec.unmarshalInputModelOrder),
 			graphql.NewInputUnmarshaler("OperationEventsFilter", ec.unmarshalInputOperationEventsFilter),
 			graphql.NewInputUnmarshaler("OperationFilter", ec.unmarshalInputOperationFilter),
 			graphql.NewInputUnmarshaler("PairInput", ec.unmarshalInputPairInput),
@@ -5008,6 +6062,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("RegisterDataSetInput", ec.unmarshalInputRegisterDataSetInput),
 			graphql.NewInputUnmarshaler("RegisterImageInput", ec.unmarshalInputRegisterImageInput),
 			graphql.NewInputUnmarshaler("ReinstateUserInput", ec.unmarshalInputReinstateUserInput),
+			graphql.NewInputUnmarshaler("RejectRequestInput", ec.unmarshalInputRejectRequestInput),
 			graphql.NewInputUnmarshaler("RemoveProjectMemberInput", ec.unmarshalInputRemoveProjectMemberInput),
 			graphql.NewInputUnmarshaler("RemoveUserInput", ec.unmarshalInputRemoveUserInput),
 			graphql.NewInputUnmarshaler("RetryOperationInput", ec.unmarshalInputRetryOperationInput),
@@ -5017,18 +6072,22 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("SetBusinessScopeInput", ec.unmarshalInputSetBusinessScopeInput),
 			graphql.NewInputUnmarshaler("SetStorageQuotaInput", ec.unmarshalInputSetStorageQuotaInput),
 			graphql.NewInputUnmarshaler("SetUserQuotaInput", ec.unmarshalInputSetUserQuotaInput),
+			graphql.NewInputUnmarshaler("ShareModelsInput", ec.unmarshalInputShareModelsInput),
 			graphql.NewInputUnmarshaler("StorageSpaceFilter", ec.unmarshalInputStorageSpaceFilter),
 			graphql.NewInputUnmarshaler("SuspendUserInput", ec.unmarshalInputSuspendUserInput),
 			graphql.NewInputUnmarshaler("TenantAdminInput", ec.unmarshalInputTenantAdminInput),
 			graphql.NewInputUnmarshaler("TransferOwnershipInput", ec.unmarshalInputTransferOwnershipInput),
 			graphql.NewInputUnmarshaler("UnfavoriteAlgorithmInput", ec.unmarshalInputUnfavoriteAlgorithmInput),
+			graphql.NewInputUnmarshaler("UnshareModelsInput", ec.unmarshalInputUnshareModelsInput),
 			graphql.NewInputUnmarshaler("UnzipDataSetInput", ec.unmarshalInputUnzipDataSetInput),
 			graphql.NewInputUnmarshaler("UpdateAlgorithmVersionInput", ec.unmarshalInputUpdateAlgorithmVersionInput),
 			graphql.NewInputUnmarshaler("UpdateDataSetInput", ec.unmarshalInputUpdateDataSetInput),
+			graphql.NewInputUnmarshaler("UpdateModelVersionInput", ec.unmarshalInputUpdateModelVersionInput),
 			graphql.NewInputUnmarshaler("UpdateProjectInput", ec.unmarshalInputUpdateProjectInput),
 			graphql.NewInputUnmarshaler("UpdateSettingsInput", ec.unmarshalInputUpdateSettingsInput),
 			graphql.NewInputUnmarshaler("UpdateTenantInput", ec.unmarshalInputUpdateTenantInput),
 			graphql.NewInputUnmarshaler("UserFilter", ec.unmarshalInputUserFilter),
+			graphql.NewInputUnmarshaler("WithdrawRequestInput", ec.unmarshalInputWithdrawRequestInput),
 		)
 	}
 	first := true
@@ -5300,6 +6359,8 @@ type AlgorithmVersion implements Node {
   publishedBy: User
   "The last operation that moved its files; it is queued a moment after the mutation that begins it was answered."
   operation: Operation
+  "The last request for an approval to publish it, made a moment after the mutation that asks for it was answered; null when there is none or you may not see it."
+  approval: Approval
   "What needs it; while there is anything it can't be deleted."
   usedBy: [AlgorithmUse!]!
   "When it was created."
@@ -5961,6 +7022,251 @@ extend type Subscription {
     "Begin not before this position of a receipt; wait at most two seconds for it."
     atLeast: Position
   ): AlgorithmEvent!
+}
+`, BuiltIn: false},
+	{Name: "../schema/approval.graphqls", Input: `"What a request asks to have done."
+enum ApprovalAction {
+  "Shows the subject to the whole tenant."
+  PUBLISH
+}
+
+"Where a request for an approval stands."
+enum ApprovalState {
+  "Waits for a tenant admin."
+  PENDING
+  "A tenant admin agreed; what was asked for is begun."
+  APPROVED
+  "A tenant admin refused, and said why."
+  REJECTED
+  "Who asked took it back, or what it was for is gone."
+  WITHDRAWN
+  "Nobody decided in time."
+  EXPIRED
+}
+
+"What a request is about."
+enum ApprovalSubjectKind {
+  "A version of an algorithm."
+  ALGORITHM_VERSION
+}
+
+"A request that another person must agree to."
+type Approval implements Node {
+  "Opaque id."
+  id: ID!
+  "What is asked to be done."
+  action: ApprovalAction!
+  "What kind of thing it is about."
+  subjectKind: ApprovalSubjectKind!
+  "The thing that it is about; null when it is gone or you may not see it."
+  subject: Node
+  "The person who asked."
+  requester: User
+  "The project that the thing is in."
+  project: Project
+  "Why it was asked for."
+  reason: String
+  "Where it stands."
+  state: ApprovalState!
+  "When it was asked for."
+  requestedAt: Time!
+  "When it ends by itself, unless it is decided before."
+  expiresAt: Time!
+  "When it was decided or ended; null while it waits."
+  endedAt: Time
+  "Who decided, or took it back; null while it waits, and when it ended by itself."
+  decidedBy: User
+  "The words of who decided."
+  answer: String
+  "You may approve or reject it as it stands."
+  viewerCanDecide: Boolean!
+  "You may withdraw it as it stands."
+  viewerCanWithdraw: Boolean!
+  "What happened to it, oldest first. Give ` + "`" + `first` + "`" + `."
+  history(
+    "How many; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+  ): HistoryConnection!
+}
+
+"A page of approval requests."
+type ApprovalConnection {
+  "The rows with their cursors."
+  edges: [ApprovalEdge!]!
+  "The rows."
+  nodes: [Approval!]!
+  "Where the page lies."
+  pageInfo: PageInfo!
+  "How many rows the whole list has; counted only when asked for."
+  totalCount: Int!
+}
+
+"A row of a list of approval requests."
+type ApprovalEdge {
+  "The row's cursor."
+  cursor: String!
+  "The row."
+  node: Approval!
+}
+
+"Cuts a list of approval requests; what is absent does not cut."
+input ApprovalFilter {
+  "In one of these states."
+  states: [ApprovalState!]
+  "About things of this kind."
+  subjectKind: ApprovalSubjectKind
+  "About this thing."
+  subjectId: ID
+  "Asked for by this person."
+  requesterId: ID
+  "Give true: those that you may decide now."
+  waitingForMe: Boolean
+}
+
+"The order of a list of approval requests, by when they were asked for."
+input ApprovalOrder {
+  "ASC has the oldest first."
+  direction: OrderDirection!
+}
+
+extend type Query {
+  "Requests for an approval, the newest first: your own, for tenant admins and auditors all of the tenant."
+  approvals(
+    "Cuts the list."
+    filter: ApprovalFilter
+    "The order; the newest first when absent."
+    orderBy: ApprovalOrder
+    "How many, from the beginning; 1 to 100, 20 when neither first nor last is given."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+    "How many, from the end; 1 to 100."
+    last: Int
+    "Only what lies before this cursor."
+    before: String
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+  ): ApprovalConnection!
+  "One request for an approval; null when it does not exist or you may not see it."
+  approval(
+    "The request's id."
+    id: ID!
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+    "As it was at this moment."
+    asOf: Time
+    "As it was at this position of its history; not together with asOf."
+    asOfPosition: Position
+  ): Approval
+}
+
+"A yes."
+input ApproveRequestInput {
+  "The request, PENDING and of another person."
+  id: ID!
+  "Why; it is kept in the history, and who asked is told."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to approveRequest."
+type ApproveRequestPayload {
+  "The request."
+  approval: Approval
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"A no."
+input RejectRequestInput {
+  "The request, PENDING and of another person."
+  id: ID!
+  "Why; it is kept in the history, and who asked is told."
+  reason: String!
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to rejectRequest."
+type RejectRequestPayload {
+  "The request."
+  approval: Approval
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"A request taken back."
+input WithdrawRequestInput {
+  "Your own request, PENDING."
+  id: ID!
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to withdrawRequest."
+type WithdrawRequestPayload {
+  "The request."
+  approval: Approval
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+extend type Mutation {
+  "Agrees to another person's request: what it asks for is begun."
+  approveRequest("Which." input: ApproveRequestInput!): ApproveRequestPayload!
+  "Refuses another person's request, with a reason."
+  rejectRequest("Which, and why." input: RejectRequestInput!): RejectRequestPayload!
+  "Takes your own request back."
+  withdrawRequest("Which." input: WithdrawRequestInput!): WithdrawRequestPayload!
+}
+
+"Which approval requests are watched: exactly one of these."
+input ApprovalEventsFilter @oneOf {
+  "This request."
+  approvalId: ID
+  "Give true: those that you may decide."
+  waitingForMe: Boolean
+  "Give true: all that you see."
+  all: Boolean
+}
+
+"Something that happened to an approval request."
+type ApprovalEvent {
+  "Where this item lies; give it as ` + "`" + `after` + "`" + ` to go on behind it."
+  cursor: String!
+  "What the item is."
+  kind: EventKind!
+  "What happened; null for a SNAPSHOT, a RESYNC, and what went out of your view."
+  change: HistoryEntry
+  "Of a REMOVED: requests that you may not decide, or see, any more."
+  removedIds: [ID!]!
+  "The request right after it."
+  approval: Approval
+  "Of the SNAPSHOT of several: the newest requests, at most 100. Read the rest with ` + "`" + `approvals` + "`" + `."
+  approvals: [Approval!]!
+}
+
+extend type Subscription {
+  "Every change of approval requests, in order, after the state as it is now."
+  approvalEvents(
+    "Which requests are watched."
+    filter: ApprovalEventsFilter!
+    "Go on behind the item with this cursor: nothing is missed and nothing comes twice."
+    after: String
+    "Begin not before this position of a receipt; wait at most two seconds for it."
+    atLeast: Position
+  ): ApprovalEvent!
 }
 `, BuiltIn: false},
 	{Name: "../schema/audit.graphqls", Input: `"How a command ended."
@@ -6843,6 +8149,430 @@ extend type Mutation {
   registerImage("What." input: RegisterImageInput!): RegisterImagePayload!
   "Takes an image off the list; refused while something uses it. Its owner and tenant admins do."
   deleteImage("Which." input: DeleteImageInput!): DeleteImagePayload!
+}
+`, BuiltIn: false},
+	{Name: "../schema/model.graphqls", Input: `"A name that one person owns, with versions of a trained model."
+type Model implements Node {
+  "Opaque id."
+  id: ID!
+  "1 to 64 letters of any script, digits and underscore; unique in the project."
+  name: String!
+  "The project that it belongs to."
+  project: Project
+  "The person who owns it."
+  owner: User
+  "Counts the changes that people made."
+  version: Int!
+  "When it was created."
+  createdAt: Time!
+  "When anything about it changed last."
+  updatedAt: Time!
+  "The newest version that you see."
+  latestVersion: ModelVersion
+  "Its versions that you see, newest first. Give ` + "`" + `first` + "`" + ` or ` + "`" + `last` + "`" + `."
+  versions(
+    "How many, from the newest on; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+    "How many, from the oldest on; 1 to 100."
+    last: Int
+    "Only what lies before this cursor."
+    before: String
+  ): ModelVersionConnection!
+  "You may import another version of it."
+  viewerCanImportVersion: Boolean!
+  "What happened to it and its versions, oldest first. Give ` + "`" + `first` + "`" + `."
+  history(
+    "How many; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+  ): HistoryConnection!
+}
+
+"Where a version of a model stands."
+enum ModelVersionState {
+  "Ready."
+  VALID
+  "Gone."
+  DELETED
+}
+
+"Where a model came from."
+enum ModelOrigin {
+  "A training job made it."
+  TRAINING_JOB
+  "It was made here by other means."
+  LOCAL
+  "It was made elsewhere."
+  EXTERNAL
+}
+
+"One version of a model."
+type ModelVersion implements Node {
+  "Opaque id."
+  id: ID!
+  "The model that it is a version of."
+  model: Model
+  "The version's number, from 1 on; unique in the model."
+  number: Int!
+  "Counts the changes that people made; give it as ` + "`" + `expectedVersion` + "`" + ` to be told of others' edits."
+  version: Int!
+  "Where it stands."
+  state: ModelVersionState!
+  "Who sees it."
+  visibility: Visibility!
+  "What it is for, such as image classification."
+  scenario: String!
+  "The data it was made with; empty when nobody said."
+  data: String!
+  "The image it runs in; empty when nobody said."
+  image: String!
+  "The script inside the directory that runs it; empty when nobody said."
+  script: String!
+  "The directory, in the home of the model's owner."
+  directory: String!
+  "What it is about."
+  description: String!
+  "Parameters."
+  parameters: [Pair!]!
+  "What it was measured at."
+  metrics: [ModelMetric!]!
+  "Where it came from."
+  origin: ModelOrigin!
+  "When it was imported."
+  createdAt: Time!
+  "When it changed last."
+  updatedAt: Time!
+  "You may edit what describes it."
+  viewerCanEdit: Boolean!
+  "You may share it and take it back."
+  viewerCanShare: Boolean!
+  "You may delete it; the last version of a model that is in use is refused all the same."
+  viewerCanDelete: Boolean!
+  "What happened to it, oldest first. Give ` + "`" + `first` + "`" + `."
+  history(
+    "How many; 1 to 100."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+  ): HistoryConnection!
+}
+
+"What a model was measured at."
+type ModelMetric {
+  "The name, such as ` + "`" + `accuracy` + "`" + `."
+  name: String!
+  "The value."
+  value: Float!
+}
+
+"A page of models."
+type ModelConnection {
+  "The rows with their cursors."
+  edges: [ModelEdge!]!
+  "The rows."
+  nodes: [Model!]!
+  "Where the page lies."
+  pageInfo: PageInfo!
+  "How many rows the whole list has; counted only when asked for."
+  totalCount: Int!
+}
+
+"A row of a list of models."
+type ModelEdge {
+  "The row's cursor."
+  cursor: String!
+  "The row."
+  node: Model!
+}
+
+"A page of versions."
+type ModelVersionConnection {
+  "The rows with their cursors."
+  edges: [ModelVersionEdge!]!
+  "The rows."
+  nodes: [ModelVersion!]!
+  "Where the page lies."
+  pageInfo: PageInfo!
+  "How many rows the whole list has; counted only when asked for."
+  totalCount: Int!
+}
+
+"A row of a list of versions."
+type ModelVersionEdge {
+  "The row's cursor."
+  cursor: String!
+  "The row."
+  node: ModelVersion!
+}
+
+"Cuts a list of models; what is absent does not cut. What is about versions is met by one that you see."
+input ModelFilter {
+  "Of this project."
+  projectId: ID
+  "Owned by this person."
+  ownerId: ID
+  "A part of the name or of a version's description, in any case; at most 100 characters."
+  search: String
+  "With a version in this state."
+  state: ModelVersionState
+  "With a version imported at this moment or later."
+  importedFrom: Time
+  "With a version imported before this moment."
+  importedTo: Time
+}
+
+"What models can be ordered by; the id decides between equals."
+enum ModelOrderField {
+  "The creation."
+  CREATED_AT
+}
+
+"An order of models."
+input ModelOrder {
+  "What they are ordered by."
+  field: ModelOrderField!
+  "Which way."
+  direction: OrderDirection!
+}
+
+extend type Query {
+  "Models that you see, one row per name, the newest first."
+  models(
+    "Cuts the list."
+    filter: ModelFilter
+    "The order; by default the creation, newest first."
+    orderBy: ModelOrder
+    "How many, from the beginning; 1 to 100, 20 when neither first nor last is given."
+    first: Int
+    "Only what lies behind this cursor."
+    after: String
+    "How many, from the end; 1 to 100."
+    last: Int
+    "Only what lies before this cursor."
+    before: String
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+  ): ModelConnection!
+  "One model; null when it does not exist or you may not see it."
+  model(
+    "The model's id."
+    id: ID!
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+    "As it was at this moment."
+    asOf: Time
+    "As it was at this position of its history; not together with asOf."
+    asOfPosition: Position
+  ): Model
+  "One version of a model; null when it does not exist or you may not see it."
+  modelVersion(
+    "The version's id."
+    id: ID!
+    "Wait until the read models have this position of a receipt."
+    atLeast: Position
+    "As it was at this moment."
+    asOf: Time
+    "As it was at this position of its history; not together with asOf."
+    asOfPosition: Position
+  ): ModelVersion
+}
+
+"What a model was measured at."
+input ModelMetricInput {
+  "The name, such as ` + "`" + `accuracy` + "`" + `."
+  name: String!
+  "The value."
+  value: Float!
+}
+
+"A version of a model, from a directory of your home."
+input ImportModelInput {
+  "The project that it belongs to."
+  projectId: ID!
+  "1 to 64 letters of any script, digits and underscore. When you own a model of this name in the project, the version is added to it."
+  name: String!
+  "The version's number, from 1 on; unique in the model."
+  version: Int!
+  "What it is for, such as image classification; 1 to 128 characters."
+  scenario: String!
+  "A directory of your home with something in it, such as ` + "`" + `jobs/resnet` + "`" + `."
+  directory: String!
+  "The data it was made with: a path or the name of a data set; up to 512 characters."
+  data: String
+  "The image it runs in; up to 255 characters."
+  image: String
+  "The script inside the directory that runs it, ending in ` + "`" + `.py` + "`" + ` or ` + "`" + `.prototxt` + "`" + `."
+  script: String
+  "What it is about."
+  description: String
+  "Parameters, at most 200."
+  parameters: [PairInput!]
+  "What it was measured at, at most 200."
+  metrics: [ModelMetricInput!]
+  "Where it came from; LOCAL when absent."
+  origin: ModelOrigin
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to importModel."
+type ImportModelPayload {
+  "The model, new or with one more version."
+  model: Model
+  "The version."
+  modelVersion: ModelVersion
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"An edit of what describes a version: what is absent stays, null clears."
+input UpdateModelVersionInput {
+  "The version."
+  id: ID!
+  "What it is for; can't be cleared."
+  scenario: String
+  "The data it was made with: a path or the name of a data set; up to 512 characters."
+  data: String
+  "The image it runs in; up to 255 characters."
+  image: String
+  "The script inside the directory that runs it, ending in ` + "`" + `.py` + "`" + ` or ` + "`" + `.prototxt` + "`" + `."
+  script: String
+  "What it is about."
+  description: String
+  "Parameters, at most 200."
+  parameters: [PairInput!]
+  "What it was measured at, at most 200."
+  metrics: [ModelMetricInput!]
+  "Where it came from; null makes it LOCAL."
+  origin: ModelOrigin
+  "The version counter that you saw; when it moved on, you are told."
+  expectedVersion: Int
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to updateModelVersion."
+type UpdateModelVersionPayload {
+  "The version after the edit."
+  modelVersion: ModelVersion
+  "What must be mended; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind."
+  receipt: Receipt!
+}
+
+"Versions that others shall see."
+input ShareModelsInput {
+  "The versions, at most 100."
+  ids: [ID!]!
+  "Who shall see them: GROUP or GLOBAL."
+  visibility: Visibility!
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to shareModels; each item succeeds or fails on its own."
+type ShareModelsPayload {
+  "One result per id, in the order asked."
+  results: [ShareModelResult!]!
+  "What must be mended about the whole; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind: the last position of all items."
+  receipt: Receipt!
+}
+
+"What became of one item of a batch."
+type ShareModelResult {
+  "The id that was given."
+  id: ID!
+  "The version as it is now."
+  modelVersion: ModelVersion
+  "What must be mended; nothing was done with this item then."
+  userErrors: [UserError!]!
+}
+
+"Versions that their owner alone shall see."
+input UnshareModelsInput {
+  "The versions, at most 100."
+  ids: [ID!]!
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to unshareModels; each item succeeds or fails on its own."
+type UnshareModelsPayload {
+  "One result per id, in the order asked."
+  results: [UnshareModelResult!]!
+  "What must be mended about the whole; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind: the last position of all items."
+  receipt: Receipt!
+}
+
+"What became of one item of a batch."
+type UnshareModelResult {
+  "The id that was given."
+  id: ID!
+  "The version as it is now."
+  modelVersion: ModelVersion
+  "What must be mended; nothing was done with this item then."
+  userErrors: [UserError!]!
+}
+
+"Versions that shall go; a model goes with its last one. The files stay where they are."
+input DeleteModelsInput {
+  "The versions, at most 100."
+  ids: [ID!]!
+  "Why; it is kept in the history."
+  reason: String
+  "A key of your choice; the same key again gives the same answer and does nothing."
+  idempotencyKey: ID
+}
+
+"The answer to deleteModels; each item succeeds or fails on its own."
+type DeleteModelsPayload {
+  "One result per id, in the order asked."
+  results: [DeleteModelResult!]!
+  "What must be mended about the whole; nothing was done then."
+  userErrors: [UserError!]!
+  "What the command left behind: the last position of all items."
+  receipt: Receipt!
+}
+
+"What became of one item of a batch."
+type DeleteModelResult {
+  "The id that was given."
+  id: ID!
+  "The id of the version, when it is gone."
+  deletedId: ID
+  "What must be mended; nothing was done with this item then."
+  userErrors: [UserError!]!
+}
+
+extend type Mutation {
+  "Imports a directory of your home as a version of a model."
+  importModel("What it shall be." input: ImportModelInput!): ImportModelPayload!
+  "Edits what describes a version."
+  updateModelVersion("What shall change." input: UpdateModelVersionInput!): UpdateModelVersionPayload!
+  "Shares versions of your models, or widens who sees them."
+  shareModels("Which, and with whom." input: ShareModelsInput!): ShareModelsPayload!
+  "Takes versions of your models back, so that you alone see them."
+  unshareModels("Which." input: UnshareModelsInput!): UnshareModelsPayload!
+  "Deletes versions of your models; the last version of a model in use is refused."
+  deleteModels("Which." input: DeleteModelsInput!): DeleteModelsPayload!
 }
 `, BuiltIn: false},
 	{Name: "../schema/operation.graphqls", Input: `"What an operation is for."
@@ -8639,6 +10369,8 @@ func (ec *executionContext) childFields_AlgorithmVersion(ctx context.Context, fi
 		return ec.fieldContext_AlgorithmVersion_publishedBy(ctx, field)
 	case "operation":
 		return ec.fieldContext_AlgorithmVersion_operation(ctx, field)
+	case "approval":
+		return ec.fieldContext_AlgorithmVersion_approval(ctx, field)
 	case "usedBy":
 		return ec.fieldContext_AlgorithmVersion_usedBy(ctx, field)
 	case "createdAt":
@@ -8679,6 +10411,98 @@ func (ec *executionContext) childFields_AlgorithmVersionEdge(ctx context.Context
 		return ec.fieldContext_AlgorithmVersionEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AlgorithmVersionEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_Approval(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Approval_id(ctx, field)
+	case "action":
+		return ec.fieldContext_Approval_action(ctx, field)
+	case "subjectKind":
+		return ec.fieldContext_Approval_subjectKind(ctx, field)
+	case "subject":
+		return ec.fieldContext_Approval_subject(ctx, field)
+	case "requester":
+		return ec.fieldContext_Approval_requester(ctx, field)
+	case "project":
+		return ec.fieldContext_Approval_project(ctx, field)
+	case "reason":
+		return ec.fieldContext_Approval_reason(ctx, field)
+	case "state":
+		return ec.fieldContext_Approval_state(ctx, field)
+	case "requestedAt":
+		return ec.fieldContext_Approval_requestedAt(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_Approval_expiresAt(ctx, field)
+	case "endedAt":
+		return ec.fieldContext_Approval_endedAt(ctx, field)
+	case "decidedBy":
+		return ec.fieldContext_Approval_decidedBy(ctx, field)
+	case "answer":
+		return ec.fieldContext_Approval_answer(ctx, field)
+	case "viewerCanDecide":
+		return ec.fieldContext_Approval_viewerCanDecide(ctx, field)
+	case "viewerCanWithdraw":
+		return ec.fieldContext_Approval_viewerCanWithdraw(ctx, field)
+	case "history":
+		return ec.fieldContext_Approval_history(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Approval", field.Name)
+}
+
+func (ec *executionContext) childFields_ApprovalConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ApprovalConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ApprovalConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ApprovalConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ApprovalConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ApprovalConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ApprovalEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ApprovalEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ApprovalEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ApprovalEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ApprovalEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ApprovalEvent_cursor(ctx, field)
+	case "kind":
+		return ec.fieldContext_ApprovalEvent_kind(ctx, field)
+	case "change":
+		return ec.fieldContext_ApprovalEvent_change(ctx, field)
+	case "removedIds":
+		return ec.fieldContext_ApprovalEvent_removedIds(ctx, field)
+	case "approval":
+		return ec.fieldContext_ApprovalEvent_approval(ctx, field)
+	case "approvals":
+		return ec.fieldContext_ApprovalEvent_approvals(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ApprovalEvent", field.Name)
+}
+
+func (ec *executionContext) childFields_ApproveRequestPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "approval":
+		return ec.fieldContext_ApproveRequestPayload_approval(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ApproveRequestPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_ApproveRequestPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ApproveRequestPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_AuditEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -9089,6 +10913,30 @@ func (ec *executionContext) childFields_DeleteImagePayload(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type DeleteImagePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteModelResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteModelResult_id(ctx, field)
+	case "deletedId":
+		return ec.fieldContext_DeleteModelResult_deletedId(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DeleteModelResult_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteModelResult", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteModelsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_DeleteModelsPayload_results(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DeleteModelsPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_DeleteModelsPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteModelsPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DismissOperationResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -9289,6 +11137,20 @@ func (ec *executionContext) childFields_Image(ctx context.Context, field graphql
 	return nil, fmt.Errorf("no field named %q was found under type Image", field.Name)
 }
 
+func (ec *executionContext) childFields_ImportModelPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "model":
+		return ec.fieldContext_ImportModelPayload_model(ctx, field)
+	case "modelVersion":
+		return ec.fieldContext_ImportModelPayload_modelVersion(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ImportModelPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_ImportModelPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImportModelPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_IntSetting(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "value":
@@ -9297,6 +11159,140 @@ func (ec *executionContext) childFields_IntSetting(ctx context.Context, field gr
 		return ec.fieldContext_IntSetting_setIn(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type IntSetting", field.Name)
+}
+
+func (ec *executionContext) childFields_Model(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Model_id(ctx, field)
+	case "name":
+		return ec.fieldContext_Model_name(ctx, field)
+	case "project":
+		return ec.fieldContext_Model_project(ctx, field)
+	case "owner":
+		return ec.fieldContext_Model_owner(ctx, field)
+	case "version":
+		return ec.fieldContext_Model_version(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Model_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_Model_updatedAt(ctx, field)
+	case "latestVersion":
+		return ec.fieldContext_Model_latestVersion(ctx, field)
+	case "versions":
+		return ec.fieldContext_Model_versions(ctx, field)
+	case "viewerCanImportVersion":
+		return ec.fieldContext_Model_viewerCanImportVersion(ctx, field)
+	case "history":
+		return ec.fieldContext_Model_history(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Model", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ModelConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ModelConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ModelConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ModelConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ModelEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ModelEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelMetric(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ModelMetric_name(ctx, field)
+	case "value":
+		return ec.fieldContext_ModelMetric_value(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelMetric", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelVersion(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ModelVersion_id(ctx, field)
+	case "model":
+		return ec.fieldContext_ModelVersion_model(ctx, field)
+	case "number":
+		return ec.fieldContext_ModelVersion_number(ctx, field)
+	case "version":
+		return ec.fieldContext_ModelVersion_version(ctx, field)
+	case "state":
+		return ec.fieldContext_ModelVersion_state(ctx, field)
+	case "visibility":
+		return ec.fieldContext_ModelVersion_visibility(ctx, field)
+	case "scenario":
+		return ec.fieldContext_ModelVersion_scenario(ctx, field)
+	case "data":
+		return ec.fieldContext_ModelVersion_data(ctx, field)
+	case "image":
+		return ec.fieldContext_ModelVersion_image(ctx, field)
+	case "script":
+		return ec.fieldContext_ModelVersion_script(ctx, field)
+	case "directory":
+		return ec.fieldContext_ModelVersion_directory(ctx, field)
+	case "description":
+		return ec.fieldContext_ModelVersion_description(ctx, field)
+	case "parameters":
+		return ec.fieldContext_ModelVersion_parameters(ctx, field)
+	case "metrics":
+		return ec.fieldContext_ModelVersion_metrics(ctx, field)
+	case "origin":
+		return ec.fieldContext_ModelVersion_origin(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_ModelVersion_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_ModelVersion_updatedAt(ctx, field)
+	case "viewerCanEdit":
+		return ec.fieldContext_ModelVersion_viewerCanEdit(ctx, field)
+	case "viewerCanShare":
+		return ec.fieldContext_ModelVersion_viewerCanShare(ctx, field)
+	case "viewerCanDelete":
+		return ec.fieldContext_ModelVersion_viewerCanDelete(ctx, field)
+	case "history":
+		return ec.fieldContext_ModelVersion_history(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelVersion", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelVersionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ModelVersionConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ModelVersionConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ModelVersionConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ModelVersionConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelVersionConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelVersionEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ModelVersionEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ModelVersionEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelVersionEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_Operation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -9637,6 +11633,18 @@ func (ec *executionContext) childFields_ReinstateUserPayload(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type ReinstateUserPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_RejectRequestPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "approval":
+		return ec.fieldContext_RejectRequestPayload_approval(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RejectRequestPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_RejectRequestPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RejectRequestPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_RemoveProjectMemberPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "project":
@@ -9785,6 +11793,30 @@ func (ec *executionContext) childFields_Settings(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type Settings", field.Name)
 }
 
+func (ec *executionContext) childFields_ShareModelResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ShareModelResult_id(ctx, field)
+	case "modelVersion":
+		return ec.fieldContext_ShareModelResult_modelVersion(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ShareModelResult_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ShareModelResult", field.Name)
+}
+
+func (ec *executionContext) childFields_ShareModelsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_ShareModelsPayload_results(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ShareModelsPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_ShareModelsPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ShareModelsPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_StorageSpace(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -9919,6 +11951,30 @@ func (ec *executionContext) childFields_UnfavoriteAlgorithmPayload(ctx context.C
 	return nil, fmt.Errorf("no field named %q was found under type UnfavoriteAlgorithmPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_UnshareModelResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_UnshareModelResult_id(ctx, field)
+	case "modelVersion":
+		return ec.fieldContext_UnshareModelResult_modelVersion(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UnshareModelResult_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnshareModelResult", field.Name)
+}
+
+func (ec *executionContext) childFields_UnshareModelsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_UnshareModelsPayload_results(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UnshareModelsPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_UnshareModelsPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnshareModelsPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UnzipDataSetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "dataSet":
@@ -9953,6 +12009,18 @@ func (ec *executionContext) childFields_UpdateDataSetPayload(ctx context.Context
 		return ec.fieldContext_UpdateDataSetPayload_receipt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateDataSetPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateModelVersionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "modelVersion":
+		return ec.fieldContext_UpdateModelVersionPayload_modelVersion(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateModelVersionPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_UpdateModelVersionPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateModelVersionPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_UpdateProjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -10089,6 +12157,18 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_home(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Viewer", field.Name)
+}
+
+func (ec *executionContext) childFields_WithdrawRequestPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "approval":
+		return ec.fieldContext_WithdrawRequestPayload_approval(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_WithdrawRequestPayload_userErrors(ctx, field)
+	case "receipt":
+		return ec.fieldContext_WithdrawRequestPayload_receipt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type WithdrawRequestPayload", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

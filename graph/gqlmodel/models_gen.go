@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 	"tallyard/domain/algorithm"
+	"tallyard/domain/approval"
 	"tallyard/domain/dataset"
 	"tallyard/domain/es"
 	"tallyard/domain/image"
@@ -332,6 +333,8 @@ type AlgorithmVersion struct {
 	PublishedBy *User `json:"publishedBy"`
 	// The last operation that moved its files; it is queued a moment after the mutation that begins it was answered.
 	Operation *Operation `json:"operation"`
+	// The last request for an approval to publish it, made a moment after the mutation that asks for it was answered; null when there is none or you may not see it.
+	Approval *Approval `json:"approval"`
 	// What needs it; while there is anything it can't be deleted.
 	UsedBy []*AlgorithmUse `json:"usedBy"`
 	// When it was created.
@@ -391,6 +394,133 @@ type AlgorithmVersionFilter struct {
 	UpdatedFrom graphql.Omittable[*time.Time] `json:"updatedFrom"`
 	// Changed before this moment.
 	UpdatedTo graphql.Omittable[*time.Time] `json:"updatedTo"`
+}
+
+// A request that another person must agree to.
+type Approval struct {
+	// Opaque id.
+	ID string `json:"id"`
+	// What is asked to be done.
+	Action ApprovalAction `json:"action"`
+	// What kind of thing it is about.
+	SubjectKind ApprovalSubjectKind `json:"subjectKind"`
+	// The thing that it is about; null when it is gone or you may not see it.
+	Subject Node `json:"subject"`
+	// The person who asked.
+	Requester *User `json:"requester"`
+	// The project that the thing is in.
+	Project *Project `json:"project"`
+	// Why it was asked for.
+	Reason *string `json:"reason"`
+	// Where it stands.
+	State ApprovalState `json:"state"`
+	// When it was asked for.
+	RequestedAt time.Time `json:"requestedAt"`
+	// When it ends by itself, unless it is decided before.
+	ExpiresAt time.Time `json:"expiresAt"`
+	// When it was decided or ended; null while it waits.
+	EndedAt *time.Time `json:"endedAt"`
+	// Who decided, or took it back; null while it waits, and when it ended by itself.
+	DecidedBy *User `json:"decidedBy"`
+	// The words of who decided.
+	Answer *string `json:"answer"`
+	// You may approve or reject it as it stands.
+	ViewerCanDecide bool `json:"viewerCanDecide"`
+	// You may withdraw it as it stands.
+	ViewerCanWithdraw bool `json:"viewerCanWithdraw"`
+	// What happened to it, oldest first. Give `first`.
+	History *HistoryConnection `json:"history"`
+	Folded  approval.State     `json:"-"`
+	Past    bool               `json:"-"`
+}
+
+func (Approval) IsNode() {}
+
+// A page of approval requests.
+type ApprovalConnection struct {
+	// The rows with their cursors.
+	Edges []*ApprovalEdge `json:"edges"`
+	// The rows.
+	Nodes []*Approval `json:"nodes"`
+	// Where the page lies.
+	PageInfo *PageInfo `json:"pageInfo"`
+	// How many rows the whole list has; counted only when asked for.
+	TotalCount int32   `json:"totalCount"`
+	Count      Counter `json:"-"`
+}
+
+// A row of a list of approval requests.
+type ApprovalEdge struct {
+	// The row's cursor.
+	Cursor string `json:"cursor"`
+	// The row.
+	Node *Approval `json:"node"`
+}
+
+// Something that happened to an approval request.
+type ApprovalEvent struct {
+	// Where this item lies; give it as `after` to go on behind it.
+	Cursor string `json:"cursor"`
+	// What the item is.
+	Kind EventKind `json:"kind"`
+	// What happened; null for a SNAPSHOT, a RESYNC, and what went out of your view.
+	Change *HistoryEntry `json:"change"`
+	// Of a REMOVED: requests that you may not decide, or see, any more.
+	RemovedIds []string `json:"removedIds"`
+	// The request right after it.
+	Approval *Approval `json:"approval"`
+	// Of the SNAPSHOT of several: the newest requests, at most 100. Read the rest with `approvals`.
+	Approvals []*Approval `json:"approvals"`
+}
+
+// Which approval requests are watched: exactly one of these.
+type ApprovalEventsFilter struct {
+	// This request.
+	ApprovalID graphql.Omittable[*string] `json:"approvalId"`
+	// Give true: those that you may decide.
+	WaitingForMe graphql.Omittable[*bool] `json:"waitingForMe"`
+	// Give true: all that you see.
+	All graphql.Omittable[*bool] `json:"all"`
+}
+
+// Cuts a list of approval requests; what is absent does not cut.
+type ApprovalFilter struct {
+	// In one of these states.
+	States graphql.Omittable[[]ApprovalState] `json:"states"`
+	// About things of this kind.
+	SubjectKind graphql.Omittable[*ApprovalSubjectKind] `json:"subjectKind"`
+	// About this thing.
+	SubjectID graphql.Omittable[*string] `json:"subjectId"`
+	// Asked for by this person.
+	RequesterID graphql.Omittable[*string] `json:"requesterId"`
+	// Give true: those that you may decide now.
+	WaitingForMe graphql.Omittable[*bool] `json:"waitingForMe"`
+}
+
+// The order of a list of approval requests, by when they were asked for.
+type ApprovalOrder struct {
+	// ASC has the oldest first.
+	Direction OrderDirection `json:"direction"`
+}
+
+// A yes.
+type ApproveRequestInput struct {
+	// The request, PENDING and of another person.
+	ID string `json:"id"`
+	// Why; it is kept in the history, and who asked is told.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to approveRequest.
+type ApproveRequestPayload struct {
+	// The request.
+	Approval *Approval `json:"approval"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
 }
 
 // One line of the audit: a command that changed something or was refused, or a step that the platform took.
@@ -1973,6 +2103,26 @@ type ReinstateUserPayload struct {
 	Receipt *Receipt `json:"receipt"`
 }
 
+// A no.
+type RejectRequestInput struct {
+	// The request, PENDING and of another person.
+	ID string `json:"id"`
+	// Why; it is kept in the history, and who asked is told.
+	Reason string `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to rejectRequest.
+type RejectRequestPayload struct {
+	// The request.
+	Approval *Approval `json:"approval"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // Somebody who leaves a project.
 type RemoveProjectMemberInput struct {
 	// The project.
@@ -2769,6 +2919,26 @@ type Viewer struct {
 	Home *StorageSpace `json:"home"`
 }
 
+// A request taken back.
+type WithdrawRequestInput struct {
+	// Your own request, PENDING.
+	ID string `json:"id"`
+	// Why; it is kept in the history.
+	Reason graphql.Omittable[*string] `json:"reason"`
+	// A key of your choice; the same key again gives the same answer and does nothing.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey"`
+}
+
+// The answer to withdrawRequest.
+type WithdrawRequestPayload struct {
+	// The request.
+	Approval *Approval `json:"approval"`
+	// What must be mended; nothing was done then.
+	UserErrors []*UserError `json:"userErrors"`
+	// What the command left behind.
+	Receipt *Receipt `json:"receipt"`
+}
+
 // What acted.
 type ActorKind string
 
@@ -3029,6 +3199,183 @@ func (e *AlgorithmVersionState) UnmarshalJSON(b []byte) error {
 }
 
 func (e AlgorithmVersionState) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What a request asks to have done.
+type ApprovalAction string
+
+const (
+	// Shows the subject to the whole tenant.
+	ApprovalActionPublish ApprovalAction = "PUBLISH"
+)
+
+var AllApprovalAction = []ApprovalAction{
+	ApprovalActionPublish,
+}
+
+func (e ApprovalAction) IsValid() bool {
+	switch e {
+	case ApprovalActionPublish:
+		return true
+	}
+	return false
+}
+
+func (e ApprovalAction) String() string {
+	return string(e)
+}
+
+func (e *ApprovalAction) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ApprovalAction(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ApprovalAction", str)
+	}
+	return nil
+}
+
+func (e ApprovalAction) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ApprovalAction) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ApprovalAction) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// Where a request for an approval stands.
+type ApprovalState string
+
+const (
+	// Waits for a tenant admin.
+	ApprovalStatePending ApprovalState = "PENDING"
+	// A tenant admin agreed; what was asked for is begun.
+	ApprovalStateApproved ApprovalState = "APPROVED"
+	// A tenant admin refused, and said why.
+	ApprovalStateRejected ApprovalState = "REJECTED"
+	// Who asked took it back, or what it was for is gone.
+	ApprovalStateWithdrawn ApprovalState = "WITHDRAWN"
+	// Nobody decided in time.
+	ApprovalStateExpired ApprovalState = "EXPIRED"
+)
+
+var AllApprovalState = []ApprovalState{
+	ApprovalStatePending,
+	ApprovalStateApproved,
+	ApprovalStateRejected,
+	ApprovalStateWithdrawn,
+	ApprovalStateExpired,
+}
+
+func (e ApprovalState) IsValid() bool {
+	switch e {
+	case ApprovalStatePending, ApprovalStateApproved, ApprovalStateRejected, ApprovalStateWithdrawn, ApprovalStateExpired:
+		return true
+	}
+	return false
+}
+
+func (e ApprovalState) String() string {
+	return string(e)
+}
+
+func (e *ApprovalState) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ApprovalState(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ApprovalState", str)
+	}
+	return nil
+}
+
+func (e ApprovalState) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ApprovalState) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ApprovalState) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What a request is about.
+type ApprovalSubjectKind string
+
+const (
+	// A version of an algorithm.
+	ApprovalSubjectKindAlgorithmVersion ApprovalSubjectKind = "ALGORITHM_VERSION"
+)
+
+var AllApprovalSubjectKind = []ApprovalSubjectKind{
+	ApprovalSubjectKindAlgorithmVersion,
+}
+
+func (e ApprovalSubjectKind) IsValid() bool {
+	switch e {
+	case ApprovalSubjectKindAlgorithmVersion:
+		return true
+	}
+	return false
+}
+
+func (e ApprovalSubjectKind) String() string {
+	return string(e)
+}
+
+func (e *ApprovalSubjectKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ApprovalSubjectKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ApprovalSubjectKind", str)
+	}
+	return nil
+}
+
+func (e ApprovalSubjectKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ApprovalSubjectKind) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ApprovalSubjectKind) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

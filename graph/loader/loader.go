@@ -13,6 +13,7 @@ import (
 
 	"tallyard/domain/access"
 	"tallyard/domain/algorithm"
+	"tallyard/domain/approval"
 	"tallyard/domain/dataset"
 	"tallyard/domain/image"
 	"tallyard/domain/model"
@@ -22,6 +23,7 @@ import (
 	"tallyard/graph/authn"
 	projaccess "tallyard/projections/access"
 	projalgorithm "tallyard/projections/algorithm"
+	projapproval "tallyard/projections/approval"
 	projaudit "tallyard/projections/audit"
 	projdataset "tallyard/projections/dataset"
 	projimage "tallyard/projections/image"
@@ -40,6 +42,7 @@ const wait = 500 * time.Microsecond
 type Queries struct {
 	Algorithms projalgorithm.Queries
 	Models     projmodel.Queries
+	Approvals  projapproval.Queries
 	Operations projoperation.Queries
 	People     projpeople.Queries
 	Audit      projaudit.Queries
@@ -87,6 +90,7 @@ type Loaders struct {
 	VersionsOf *dataloadgen.Loader[PageOf, page.Rows[projalgorithm.Version]]
 	MembersOf  *dataloadgen.Loader[PageOf, page.Rows[projpeople.Member]]
 	Favorites  *dataloadgen.Loader[uuid.UUID, bool]
+	Approvals  *dataloadgen.Loader[uuid.UUID, *approval.State]
 	Operations *dataloadgen.Loader[uuid.UUID, *operation.State]
 	Progress   *dataloadgen.Loader[uuid.UUID, *Progress]
 	Usage      ByID[Usage]
@@ -187,6 +191,9 @@ func (q Queries) loaders(g access.Grants) *Loaders {
 		}),
 		Favorites: each(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]bool, error) {
 			return q.Algorithms.FavoritesOf(ctx, f, ids)
+		}),
+		Approvals: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]approval.State, error) {
+			return q.Approvals.ByIDs(ctx, f, ids)
 		}),
 		Operations: one(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]operation.State, error) {
 			return q.Operations.ByIDs(ctx, f, ids)

@@ -33,13 +33,14 @@ const (
 	Image            Kind = 21
 	Settings         Kind = 13
 	ModelVersion     Kind = 14
+	Approval         Kind = 15
 )
 
 // kinds maps the kinds of domain references to those of ids.
 var kinds = map[string]Kind{
 	"tenant": Tenant, "project": Project, "user": User, "algorithm": Algorithm, "algorithmVersion": AlgorithmVersion,
 	"operation": Operation, "space": StorageSpace, "dataset": DataSet, "image": Image, "setting": Settings,
-	"model": Model, "modelVersion": ModelVersion,
+	"model": Model, "modelVersion": ModelVersion, "approval": Approval,
 }
 
 // ID is what an opaque id carries. Parent is the aggregate that a thing lives

@@ -22,7 +22,7 @@ var indexes string
 // Projection makes the tables.
 var Projection = runner.Projection{
 	Name:       "algorithm",
-	Version:    4,
+	Version:    5,
 	Schema:     schema,
 	Indexes:    indexes,
 	Categories: []string{algorithm.Category, algorithm.FavoritesCategory},
@@ -35,6 +35,8 @@ var Projection = runner.Projection{
 		"algorithm.version_prepared.v1":      onStatus,
 		"algorithm.preparation_failed.v1":    onStatus,
 		"algorithm.preparation_retried.v1":   onStatus,
+		"algorithm.approval_requested.v1":    onApproval,
+		"algorithm.approval_ended.v1":        onApproval,
 		"algorithm.publication_started.v1":   onPublicationStarted,
 		"algorithm.publication_retried.v1":   onStatus,
 		"algorithm.published.v1":             onPublished,
@@ -148,11 +150,27 @@ func onStatus(w *runner.Writer, e es.Envelope) error {
 	return nil
 }
 
+// onApproval moves a version to and from waiting for an approval.
+func onApproval(w *runner.Writer, e es.Envelope) error {
+	switch ev := e.Event.(type) {
+	case algorithm.ApprovalRequested:
+		asked := algorithm.Approval{Request: ev.Request, By: e.Meta.Actor.User, Digest: ev.Digest}
+		w.Exec(`UPDATE {g}.algorithm_versions SET status = $2, problem = '', wanted = $3, approval = $4 WHERE id = $1`,
+			ev.Version, string(algorithm.ApprovalPending), string(ev.Visibility), es.ValueOf(asked))
+		return touchVersion(w, e, ev.Version)
+	case algorithm.ApprovalEnded:
+		w.Exec(`UPDATE {g}.algorithm_versions SET status = $2, problem = $3, wanted = NULL WHERE id = $1`,
+			ev.Version, string(algorithm.Created), ev.Problem)
+		return touchVersion(w, e, ev.Version)
+	}
+	return nil
+}
+
 func onPublicationStarted(w *runner.Writer, e es.Envelope) error {
 	ev := e.Event.(algorithm.PublicationStarted)
 	w.Exec(`UPDATE {g}.algorithm_versions SET status = $2, problem = '', wanted = $3, operation = $4, artefact = true,
-			changes = changes + $5, updated_at = $6 WHERE id = $1`,
-		ev.Version, string(algorithm.Publishing), string(ev.Visibility), ev.Operation, ofPerson(e), e.Meta.Time)
+			approval = CASE WHEN $7 THEN approval END, changes = changes + $5, updated_at = $6 WHERE id = $1`,
+		ev.Version, string(algorithm.Publishing), string(ev.Visibility), ev.Operation, ofPerson(e), e.Meta.Time, ev.From == algorithm.ApprovalPending)
 	touch(w, e)
 	return nil
 }
@@ -162,8 +180,10 @@ func onPublished(w *runner.Writer, e es.Envelope) error {
 	reach := access.Reach(ev.Visibility)
 	// One statement per row: every change of updated_at is one in several indexes.
 	w.Exec(`UPDATE {g}.algorithm_versions SET status = $2, problem = '', visibility = $3, wanted = NULL, reach = $4,
-			fingerprint = $5, files = $6, published_at = $7, published_by = $8, changes = changes + $9, updated_at = $7 WHERE id = $1`,
-		ev.Version, string(algorithm.Published), string(ev.Visibility), reach, ev.Fingerprint, es.ValueOf(ev.Files), e.Meta.Time, ev.By, ofPerson(e))
+			fingerprint = $5, files = $6, published_at = $7, published_by = $8, approval = CASE WHEN $10 THEN approval END,
+			changes = changes + $9, updated_at = $7 WHERE id = $1`,
+		ev.Version, string(algorithm.Published), string(ev.Visibility), reach, ev.Fingerprint, es.ValueOf(ev.Files), e.Meta.Time, ev.By, ofPerson(e),
+		ev.From == algorithm.ApprovalPending || ev.From == algorithm.Publishing)
 	w.Exec(`UPDATE {g}.algorithms SET reach = GREATEST(reach, $2), grouped = grouped OR $5, changes = changes + $3, updated_at = $4 WHERE id = $1`,
 		e.Root().ID, reach, byPerson(e), e.Meta.Time, reach == access.ReachGroup)
 	if reach == access.ReachOwner {

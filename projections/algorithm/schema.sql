@@ -23,6 +23,7 @@ CREATE TABLE algorithm_versions (
     problem      text        NOT NULL,
     visibility   text,
     wanted       text,
+    approval     jsonb,
     reach        smallint    NOT NULL,
     settings     jsonb       NOT NULL,
     based_on     jsonb,

@@ -17,7 +17,7 @@ import (
 )
 
 const versionColumns = `t.id, t.algorithm, t.tenant, t.project, t.owner, t.name, t.label, t.status, t.problem, t.visibility, t.wanted,
-	t.settings, t.based_on, t.operation, t.files, t.fingerprint, t.artefact, t.published_at, t.published_by, t.uses, t.changes, t.created_at, t.updated_at`
+	t.settings, t.based_on, t.operation, t.files, t.fingerprint, t.artefact, t.published_at, t.published_by, t.uses, t.changes, t.created_at, t.updated_at, t.approval`
 
 // Versions gives a page of versions, over all algorithms.
 func (q Queries) Versions(ctx context.Context, viewer projaccess.Filter, f Filter, o page.Order, p page.Page) (page.Rows[Version], error) {
@@ -166,13 +166,13 @@ func likeText(s string) string {
 
 func scanVersion(row pgx.CollectableRow) (Version, error) {
 	var (
-		v                           Version
-		visibility, wanted          *string
-		operation, publishedBy      *uuid.UUID
-		settings, based, files, use []byte
+		v                                     Version
+		visibility, wanted                    *string
+		operation, publishedBy                *uuid.UUID
+		settings, based, files, use, approval []byte
 	)
 	err := row.Scan(&v.ID, &v.Algorithm, &v.Tenant, &v.Project, &v.Owner, &v.Name, &v.Label, &v.Status, &v.Problem, &visibility, &wanted,
-		&settings, &based, &operation, &files, &v.Fingerprint, &v.Artefact, &v.PublishedAt, &publishedBy, &use, &v.Changes, &v.Created, &v.Updated)
+		&settings, &based, &operation, &files, &v.Fingerprint, &v.Artefact, &v.PublishedAt, &publishedBy, &use, &v.Changes, &v.Created, &v.Updated, &approval)
 	if err != nil {
 		return v, err
 	}
@@ -180,7 +180,7 @@ func scanVersion(row pgx.CollectableRow) (Version, error) {
 	v.Operation, v.PublishedBy = deref(operation), deref(publishedBy)
 	v.Created, v.Updated = v.Created.UTC(), v.Updated.UTC()
 	v.PublishedAt = utc(v.PublishedAt)
-	for _, err := range []error{decode(settings, &v.Settings), decode(based, &v.BasedOn), decode(files, &v.Files), decode(use, &v.Uses)} {
+	for _, err := range []error{decode(settings, &v.Settings), decode(based, &v.BasedOn), decode(files, &v.Files), decode(use, &v.Uses), decode(approval, &v.Approval)} {
 		if err != nil {
 			return v, fmt.Errorf("row of version %s: %w", v.ID, err)
 		}

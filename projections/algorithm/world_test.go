@@ -65,6 +65,12 @@ type openProjects struct{}
 
 func (openProjects) Exists(context.Context, uuid.UUID, uuid.UUID) (bool, error) { return true, nil }
 
+type noApprovals struct{}
+
+func (noApprovals) GlobalAlgorithmApprovalRequired(context.Context, uuid.UUID, uuid.UUID) (bool, error) {
+	return false, nil
+}
+
 type noModels struct{}
 
 func (noModels) Model(context.Context, domainaccess.Grants, uuid.UUID) (bool, error) {
@@ -119,7 +125,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal("the read model did not become ready")
 	}
 	return &world{
-		Handler: &domain.Handler{Runtime: rt, Access: grants{}, Projects: openProjects{}, Directories: homes{}, Models: noModels{}}, t: t,
+		Handler: &domain.Handler{Runtime: rt, Access: grants{}, Projects: openProjects{}, Directories: homes{}, Models: noModels{}, Settings: noApprovals{}}, t: t,
 		queries: algorithm.Queries{Reader: reader},
 	}
 }

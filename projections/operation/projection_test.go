@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	domainaccess "tallyard/domain/access"
+	"tallyard/domain/access"
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
 	domain "tallyard/domain/operation"
@@ -40,6 +41,8 @@ func (everybody) Grants(_ context.Context, tenant, user uuid.UUID) (domainaccess
 type agreeing struct{}
 
 func (agreeing) Retry(context.Context, es.Command, domain.State) error { return nil }
+
+func (agreeing) MayRetry(context.Context, access.Grants, domain.State) error { return nil }
 
 // world is a log with operations in it and their read model.
 type world struct {

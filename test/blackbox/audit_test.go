@@ -160,6 +160,9 @@ var deeds = map[string]deed{
 		func(w *audited) vars { return vars{"ids": []string{w.imported("")}} },
 		func(w *audited) vars { return vars{"ids": []string{w.usedModel()}} }, "modelVersion",
 	},
+	"approveRequest":  {func(w *audited) vars { return w.request(w.peer) }, func(w *audited) vars { return w.request(w.boss) }, "approval"},
+	"rejectRequest":   {func(w *audited) vars { return w.request(w.peer) }, func(w *audited) vars { return w.request(w.boss) }, "approval"},
+	"withdrawRequest": {func(w *audited) vars { return vars{"id": w.request(w.boss)["id"]} }, func(w *audited) vars { return vars{"id": w.request(w.peer)["id"]} }, "approval"},
 	"retryOperation": {
 		func(w *audited) vars { return vars{"id": w.boss.operationOf(w.failed).str("id")} },
 		func(w *audited) vars { return vars{"id": w.ended()} }, "algorithmVersion",
@@ -262,6 +265,13 @@ func (w *audited) queued() string {
 	}
 	items := live.until("the operation", func(v value) bool { return v.str("operation.id") != "" })
 	return items[len(items)-1].str("operation.id")
+}
+
+// request is somebody's request for an approval, with a reason to decide so.
+func (w *audited) request(who client) vars {
+	w.t.Helper()
+	_, id := w.asked(who)
+	return vars{"id": id, "reason": "test"}
 }
 
 // ended gives an operation that succeeded.

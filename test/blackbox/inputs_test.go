@@ -45,7 +45,7 @@ var inputs = []struct {
 		name("65 Chinese characters", strings.Repeat("長", 65)), name("10,000 characters", long), name("empty", ""), name("only a space", " "),
 		name("with a space, `a b`", "a b"), name("begins with underscore, `_a`", "_a"), name("hyphen, `a-b`", "a-b"), name("emoji, `🚀`", "🚀"),
 		name("NUL inside", "a\x00b"), name("a line break inside", "a\nb"), name("an escape character", "a\x1bb"), name("right-to-left override", "a\u202eb"),
-		name("zero-width no-break space", "\ufeffa"), name("an accent alone", "\u0308"),
+		name("zero-width no-break space", "\ufeffa"), name("a Hangul filler", "\u3164"), name("a variation selector behind a letter", "a\ufe0f"), name("an accent alone", "\u0308"),
 		{"the NFD twin of a name that is there in NFC", "createAlgorithm", func(w *world) vars {
 			w.create(w.command("Zo\u00eb"))
 			return w.command("Zoe\u0308")

@@ -22,6 +22,10 @@ var inside = map[string]func(s *stage) (document string, v vars, seen string){
 	},
 	"model(asOf)":        func(s *stage) (string, vars, string) { return once("model", s.model) },
 	"modelVersion(asOf)": func(s *stage) (string, vars, string) { return once("modelVersion", s.modelVersion) },
+	"approval.history": func(s *stage) (string, vars, string) {
+		return happened("approval", s.approval, "approval.requested.v1")
+	},
+	"approval(asOf)": func(s *stage) (string, vars, string) { return once("approval", s.approval) },
 	"operation.history": func(s *stage) (string, vars, string) {
 		return happened("operation", s.operation, "operation.queued.v1")
 	},

@@ -53,6 +53,7 @@ type stage struct {
 	shared              string // the project's space
 	dataSet, image      string // for the project
 	model, modelVersion string // shared with the project
+	approval            string // asked for by the owner
 }
 
 func newStage(t *testing.T) *stage {
@@ -70,6 +71,7 @@ func newStage(t *testing.T) *stage {
 	s.owner.do("shareModels", vars{"ids": []string{s.modelVersion}, "visibility": "GROUP"})
 	s.operation = s.owner.operationOf(s.version).str("id")
 	s.admin.do("updateSettings", vars{"id": s.project, "modelApprovalRequired": true, "reason": "test"})
+	_, s.approval = s.asked(s.owner)
 	s.admin.do("grantPermission", vars{"userId": s.ownerID, "permission": "SUBMIT_URGENT_JOBS", "reason": "test"})
 	me := s.owner.ask(`{ me { home { id } tenant { id } } }`, nil)
 	s.space, s.tenant = me.str("me.home.id"), me.str("me.tenant.id")
@@ -103,6 +105,13 @@ func (s *stage) fresh(visibility string) string {
 	return v
 }
 
+// request makes a request of the owner that a cell may use up.
+func (s *stage) request() string {
+	s.t.Helper()
+	_, id := s.asked(s.owner)
+	return id
+}
+
 func (s *stage) victim() string {
 	s.t.Helper()
 	login := unique("victim")
@@ -117,6 +126,7 @@ var reads = map[string]func(s *stage) (document string, v vars, seen string){
 	"model":            func(s *stage) (string, vars, string) { return one("model", s.model) },
 	"modelVersion":     func(s *stage) (string, vars, string) { return one("modelVersion", s.modelVersion) },
 	"operation":        func(s *stage) (string, vars, string) { return one("operation", s.operation) },
+	"approval":         func(s *stage) (string, vars, string) { return one("approval", s.approval) },
 	"project":          func(s *stage) (string, vars, string) { return one("project", s.project) },
 	"storageSpace":     func(s *stage) (string, vars, string) { return one("storageSpace", s.space) },
 	"tenant":           func(s *stage) (string, vars, string) { return one("tenant", s.tenant) },
@@ -146,6 +156,9 @@ var reads = map[string]func(s *stage) (document string, v vars, seen string){
 	"models": func(s *stage) (string, vars, string) {
 		return many("models", "ModelFilter", vars{"projectId": s.project}, s.model)
 	},
+	"approvals": func(s *stage) (string, vars, string) {
+		return many("approvals", "ApprovalFilter", vars{"requesterId": s.ownerID}, s.approval)
+	},
 	"operations": func(s *stage) (string, vars, string) {
 		return many("operations", "OperationFilter", vars{"ownerId": s.ownerID}, s.operation)
 	},
@@ -168,6 +181,9 @@ var reads = map[string]func(s *stage) (document string, v vars, seen string){
 	},
 	"algorithmEvents": func(s *stage) (string, vars, string) {
 		return `subscription($id: ID!) { algorithmEvents(filter: {algorithmId: $id}) { algorithm { id } } }`, vars{"id": s.algorithm}, s.algorithm
+	},
+	"approvalEvents": func(s *stage) (string, vars, string) {
+		return `subscription($id: ID!) { approvalEvents(filter: {approvalId: $id}) { approval { id } } }`, vars{"id": s.approval}, s.approval
 	},
 	"operationEvents": func(s *stage) (string, vars, string) {
 		return `subscription($id: ID!) { operationEvents(filter: {operationId: $id}) { operation { id } } }`, vars{"id": s.operation}, s.operation
@@ -240,6 +256,9 @@ var acts = map[string]func(s *stage) vars{
 	"unshareModels": func(s *stage) vars { return vars{"ids": []string{s.imported("GROUP")}} },
 	"deleteModels":  func(s *stage) vars { return vars{"ids": []string{s.imported("GROUP")}} },
 	// It succeeded, so who may do this is told that its state does not allow it.
+	"approveRequest":    func(s *stage) vars { return vars{"id": s.request()} },
+	"rejectRequest":     func(s *stage) vars { return vars{"id": s.request(), "reason": "test"} },
+	"withdrawRequest":   func(s *stage) vars { return vars{"id": s.request()} },
 	"retryOperation":    func(s *stage) vars { return vars{"id": s.operation} },
 	"cancelOperation":   func(s *stage) vars { return vars{"id": s.operation} },
 	"dismissOperations": func(s *stage) vars { return vars{"ids": []string{s.operation}} },

@@ -90,7 +90,11 @@ func (f *Flow) onPublication(ctx context.Context, e es.Envelope) error {
 	if !ok || v.Settings.Source.Script == nil {
 		return nil
 	}
-	return f.queue(ctx, e, ev.Operation, operation.PublishAlgorithm, ev.Version, operation.Work{
+	owner := e.Meta.Actor.User
+	if !e.Meta.Actor.Person() && v.Approval != nil {
+		owner = v.Approval.By // who asked for it; the yes of another person began it
+	}
+	return f.queueFor(ctx, e, owner, ev.Operation, operation.PublishAlgorithm, ev.Version, operation.Work{
 		Kind: operation.CopyOut, Space: v.Settings.Source.Script.Space, Path: v.Settings.Source.Script.Directory, Artefact: ev.Version,
 	})
 }
@@ -105,9 +109,13 @@ func (f *Flow) onDeletion(ctx context.Context, e es.Envelope) error {
 // queue makes the operation under the id that the event names. It belongs to
 // who began it: the owner, or a tenant admin in their place.
 func (f *Flow) queue(ctx context.Context, e es.Envelope, id uuid.UUID, kind operation.Kind, version uuid.UUID, work operation.Work) error {
+	return f.queueFor(ctx, e, e.Meta.Actor.User, id, kind, version, work)
+}
+
+func (f *Flow) queueFor(ctx context.Context, e es.Envelope, owner, id uuid.UUID, kind operation.Kind, version uuid.UUID, work operation.Work) error {
 	cmd := es.Caused(Name, "queueOperation", e)
 	_, err := f.Operations.Queue(ctx, cmd, id, operation.Spec{
-		Kind: kind, Owner: e.Meta.Actor.User, Project: e.Meta.Project, Work: work,
+		Kind: kind, Owner: owner, Project: e.Meta.Project, Work: work,
 		Subject: es.Ref{Kind: algorithm.VersionKind, ID: version, Parent: e.Root().ID},
 	})
 	return err

@@ -49,6 +49,12 @@ type openProjects struct{}
 
 func (openProjects) Exists(context.Context, uuid.UUID, uuid.UUID) (bool, error) { return true, nil }
 
+type noApprovals struct{}
+
+func (noApprovals) GlobalAlgorithmApprovalRequired(context.Context, uuid.UUID, uuid.UUID) (bool, error) {
+	return false, nil
+}
+
 type noModels struct{}
 
 func (noModels) Model(context.Context, access.Grants, uuid.UUID) (bool, error) { return false, nil }
@@ -154,7 +160,7 @@ func (w *world) newProgram(log es.Log) *program {
 	p := &program{rt: &es.Runtime{
 		Log: log, Registry: registry, Clock: es.SystemClock{}, IDs: es.RandomIDs{}, NameKey: []byte("k"), Logger: slog.New(slog.DiscardHandler),
 	}}
-	p.algorithms = &algorithm.Handler{Runtime: p.rt, Access: everybody{}, Projects: openProjects{}, Directories: homes{}, Models: noModels{}}
+	p.algorithms = &algorithm.Handler{Runtime: p.rt, Access: everybody{}, Projects: openProjects{}, Directories: homes{}, Models: noModels{}, Settings: noApprovals{}}
 	p.operations = &operation.Handler{Runtime: p.rt, Access: everybody{}}
 	p.flow = &artefact.Flow{Runtime: p.rt, Algorithms: p.algorithms, Operations: p.operations}
 	p.operations.Subjects = p.flow
