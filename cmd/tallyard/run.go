@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -146,10 +147,34 @@ func (p *parts) serve(ctx context.Context, listener net.Listener, s *stores, fat
 	go func() { fatal <- unlessClosed(server.Serve(listener)) }()
 	go func() { fatal <- unlessClosed(admin.Serve(adminListener)) }()
 	return func(ctx context.Context) error {
-		// New connections end first, then what runs on the old ones.
-		sockets := p.graphql.Close(ctx)
-		return errors.Join(sockets, server.Shutdown(ctx), admin.Shutdown(ctx))
+		if p.files != nil {
+			p.files.Stop() // uploads can be continued
+		}
+		stops := []func(context.Context) error{server.Shutdown, admin.Shutdown}
+		if p.graphql != nil {
+			stops = append(stops, p.graphql.Close)
+		}
+		return p.stopServing(ctx, stops, func() error { return errors.Join(server.Close(), admin.Close()) })
 	}, nil
+}
+
+// stopServing stops all at once, so that none uses up the time of the others:
+// no new connection comes, and what runs on the old ones ends. What has not ended
+// in time is cut off, before the services and stores under it close; that is
+// still a clean stop, since whoever is cut off may ask again.
+func (p *parts) stopServing(ctx context.Context, stops []func(context.Context) error, cut func() error) error {
+	errs := make([]error, len(stops))
+	var wg sync.WaitGroup
+	for i, stop := range stops {
+		wg.Go(func() { errs[i] = stop(ctx) })
+	}
+	wg.Wait()
+	err := errors.Join(errs...)
+	if ctx.Err() == nil {
+		return err
+	}
+	p.logger.WarnContext(ctx, "requests that did not end in time are cut off", "error", err)
+	return cut()
 }
 
 func unlessClosed(err error) error {

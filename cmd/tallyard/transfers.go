@@ -125,8 +125,17 @@ func (t transfers) Uploaded(ctx context.Context, _, space uuid.UUID, p storage.P
 	return problem.Outage(err)
 }
 
-// Downloaded implements the port of graph/transport/files. Reading one's own
-// files changes nothing, so it is no command and no line of the audit.
-func (transfers) Downloaded(context.Context, uuid.UUID, uuid.UUID, storage.Path, int64) error {
-	return nil
+// Refused implements the port of graph/transport/files. A mishap is no refusal
+// and passes through.
+func (t transfers) Refused(ctx context.Context, _, space uuid.UUID, why error) error {
+	if _, refused := fault.All(why); !refused {
+		return why
+	}
+	cmd, err := t.begin(ctx)
+	if err != nil {
+		return problem.Outage(err)
+	}
+	cmd.Subject = es.Ref{Kind: storage.Category, ID: space}
+	_, err = command.Refuse[struct{}](ctx, t.spaces.Runtime, cmd, why)
+	return err
 }

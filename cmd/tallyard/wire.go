@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"path/filepath"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -76,7 +75,7 @@ type parts struct {
 	auth       *authn.Authenticator
 	hub        *live.Hub
 	graphql    *transport.Handler
-	files      http.Handler
+	files      *transportfiles.Handler
 	browser    *browser.Handler // nil: there is no identity provider
 	worker     *operations.Worker
 	services   []lifecycle.Service // in the order in which they start

@@ -90,6 +90,9 @@ func (m *meter) take(n, most int64) error {
 	return nil
 }
 
+// free gives back the room of bytes that are gone before the work begins.
+func (m *meter) free(bytes int64) { m.s.give(m.ctx, m.tenant, m.space, bytes) }
+
 // settle ends the work: so many bytes lie in the space because of it, fewer
 // than none when it replaced others.
 func (m *meter) settle(left int64) {

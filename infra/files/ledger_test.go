@@ -152,6 +152,38 @@ func TestLedger(t *testing.T) {
 			t.Fatal(b.holds, err)
 		}
 	})
+	t.Run("STO-02_an_upload_without_room_leaves_the_earlier_one_to_be_continued", func(t *testing.T) {
+		w, b := counted(t, 10)
+		if _, err := w.receive("f", 0, 9, strings.NewReader("01234567"), nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, total := range []int64{11, 100} {
+			if n, err := w.receive("f", 0, total, strings.NewReader("x"), nil); !fault.Is(err, fault.CodeQuotaExceeded) || n != 8 {
+				t.Fatalf("%d, %v", n, err)
+			}
+			b.right(t)
+		}
+		if err := w.Accepts(w.ctx, w.tenant, w.space, path(t, "f"), 0, 11); !fault.Is(err, fault.CodeQuotaExceeded) {
+			t.Errorf("it would be accepted: %v", err)
+		}
+		if n, err := w.receive("f", 8, 9, strings.NewReader("8"), nil); err != nil || n != 9 {
+			t.Fatalf("%d, %v", n, err)
+		}
+		b.right(t)
+	})
+	t.Run("STO-02_an_upload_that_starts_anew_has_the_room_of_the_earlier_one", func(t *testing.T) {
+		w, b := counted(t, 10)
+		if _, err := w.receive("f", 0, 9, strings.NewReader("01234567"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Accepts(w.ctx, w.tenant, w.space, path(t, "f"), 0, 10); err != nil {
+			t.Error(err)
+		}
+		if n, err := w.receive("f", 0, 10, strings.NewReader("abcdefghij"), nil); err != nil || n != 10 {
+			t.Fatalf("%d, %v", n, err)
+		}
+		b.right(t)
+	})
 	t.Run("STO-01_many_at_once_never_hold_more_than_they_may", func(t *testing.T) {
 		w, b := counted(t, 20<<20)
 		var wg sync.WaitGroup

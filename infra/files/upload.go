@@ -57,9 +57,16 @@ func (s *Store) Receive(ctx context.Context, tenant, space uuid.UUID, p storage.
 	defer u.close()
 	u.room = s.meter(ctx, tenant, space)
 	defer func() { u.room.settle(u.left() - u.found) }()
+	// The room of what an earlier upload left counts for one that starts anew.
 	if err := u.room.room(total - u.size); err != nil {
+		if u.anew && u.found == 0 {
+			return 0, nil, false, errors.Join(err, u.discard())
+		}
 		received, err = u.keep(err)
 		return received, nil, false, err
+	}
+	if err := u.begin(p); err != nil {
+		return 0, nil, false, explain("upload", p.String(), err)
 	}
 	if err := u.write(ctx, body); err != nil || (total != UnknownTotal && u.size < total) {
 		received, err = u.keep(err)
@@ -76,6 +83,27 @@ func (s *Store) Receive(ctx context.Context, tenant, space uuid.UUID, p storage.
 		}
 	}
 	return u.size, sum, created, explain("upload", p.String(), err)
+}
+
+// Accepts refuses early what Receive would refuse before the first byte. It
+// changes nothing, and holds nothing for the upload that follows.
+func (s *Store) Accepts(ctx context.Context, tenant, space uuid.UUID, p storage.Path, offset, total int64) error {
+	if err := checkRange(p, offset, total); err != nil {
+		return err
+	}
+	top, err := s.space(ctx, tenant, space)
+	if err != nil {
+		return err
+	}
+	defer top.close()
+	if err := checkTarget(top, p); err != nil {
+		return err
+	}
+	found, _, err := s.Received(ctx, tenant, space, p)
+	if err != nil && !fault.Is(err, fault.CodeNotFound) {
+		return err
+	}
+	return s.meter(ctx, tenant, space).room(total - found)
 }
 
 func checkRange(p storage.Path, offset, total int64) error {
@@ -123,6 +151,7 @@ type upload struct {
 	f           *os.File
 	size, total int64
 	digest      hash.Hash // of everything written; nil when only the end is written now
+	anew        bool      // what an earlier upload left gives way
 
 	room     *meter
 	found    int64 // bytes that an earlier part left
@@ -176,8 +205,8 @@ func (u *upload) take(p storage.Path, offset int64) error {
 	}
 	u.size, u.found = mine.size, mine.size
 	if offset == 0 {
-		u.size, u.digest = 0, sha256.New()
-		return errors.Join(u.f.Truncate(0), u.writeNote(uploadNote{Path: p.String(), Total: u.total}))
+		u.anew = true // by begin, once there is room
+		return nil
 	}
 	note, err := readNote(u.area, u.key)
 	if err != nil || note.Total != u.total {
@@ -187,6 +216,21 @@ func (u *upload) take(p storage.Path, offset int64) error {
 		return wrongOffset(u.size)
 	}
 	return nil
+}
+
+// begin makes an upload that starts anew an empty one. Until then what an
+// earlier one left can be continued: hours of it must not go for an upload that
+// is refused.
+func (u *upload) begin(p storage.Path) error {
+	if !u.anew {
+		return nil
+	}
+	if err := u.f.Truncate(0); err != nil {
+		return err
+	}
+	u.room.free(u.found)
+	u.size, u.found, u.digest = 0, 0, sha256.New()
+	return u.writeNote(uploadNote{Path: p.String(), Total: u.total})
 }
 
 func wrongOffset(right int64) error {

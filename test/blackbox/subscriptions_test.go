@@ -2,6 +2,8 @@ package blackbox_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -64,6 +66,22 @@ func TestResume(t *testing.T) {
 	})
 	t.Run("LIV-02_resume_over_a_restart", func(t *testing.T) {
 		edit(21) // on its way while the program stops
+		body, still := io.Pipe()
+		defer still.Close() //nolint:errcheck // a pipe
+		stalled, err := http.NewRequestWithContext(t.Context(), http.MethodPut, p.url+"/files/home/stalled", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stalled.Header.Set("Authorization", "Bearer "+w.owner.token)
+		stalled.ContentLength = 1 << 20
+		go func() {
+			if r, err := http.DefaultClient.Do(stalled); err == nil {
+				_ = r.Body.Close()
+			}
+		}()
+		if _, err := still.Write([]byte("some bytes")); err != nil {
+			t.Fatal(err)
+		}
 		began := time.Now()
 		if err := p.stop(); err != nil {
 			t.Fatal(err)
@@ -74,6 +92,9 @@ func TestResume(t *testing.T) {
 		}
 		if end := <-live.ended; end.code != 1001 && end.code != 1012 {
 			t.Errorf("the stop closes with %d %q", end.code, end.reason)
+		}
+		if took := time.Since(began); took > 15*time.Second {
+			t.Errorf("an upload that stands still holds the stop for %s", took)
 		}
 		if err := p.start(); err != nil {
 			t.Fatal(err)

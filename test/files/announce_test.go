@@ -16,6 +16,18 @@ func TestHTTPUploadAnnounced(t *testing.T) {
 			t.Errorf("announced: %q", s.asked)
 		}
 	})
+	t.Run("AUD-01_what_is_refused_before_it_begins_is_not_announced", func(t *testing.T) {
+		s := newSite(t, func(*web.Config) {})
+		s.want(s.do("PUT", "/files/home/d/f", "x"), 201)
+		s.asked = nil
+		s.wantError(s.do("PUT", "/files/home/d", "x"), 400, fault.CodeInvalidValue)
+		conn := s.raw("/files/home/g", 5, "")
+		_ = conn.Close()
+		eventually(t, "the connection is gone", func() bool { return s.do("GET", "/files/home/g", "").StatusCode == 404 })
+		if len(s.asked) != 0 || len(s.seen()) != 2 || s.seen()[1] != "no" {
+			t.Errorf("announced: %q, on record: %q", s.asked, s.seen())
+		}
+	})
 	t.Run("AUD-01_what_can_not_be_put_on_record_leaves_nothing", func(t *testing.T) {
 		s := newSite(t, func(*web.Config) {})
 		s.refuse = fault.New(fault.Unavailable, fault.CodeUnavailable, "Try again.")

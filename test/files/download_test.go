@@ -1,7 +1,6 @@
 package files_test
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -54,9 +53,6 @@ func TestHTTPDownload(t *testing.T) {
 		r = s.do("HEAD", "/files/home/d/f.bin", "")
 		if r.StatusCode != http.StatusOK || r.ContentLength != 10 || r.Header.Get("ETag") != tag {
 			t.Fatal(r.Header)
-		}
-		if n := strings.Count(fmt.Sprint(s.seen()), "down d/f.bin"); n != 7 { // neither HEAD, 304, 412 nor 416
-			t.Fatal(s.seen())
 		}
 	})
 

@@ -33,6 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type site struct {
 	t              *testing.T
 	url            string
+	handler        *web.Handler
 	store          *files.Store
 	tenant, home   uuid.UUID
 	shared         uuid.UUID
@@ -97,9 +98,9 @@ func (s *site) Uploaded(_ context.Context, _, _ uuid.UUID, p storage.Path, _ int
 	return s.note("up " + p.String())
 }
 
-// Downloaded implements web.Recorder.
-func (s *site) Downloaded(_ context.Context, _, _ uuid.UUID, p storage.Path, _ int64) error {
-	return s.note("down " + p.String())
+// Refused implements web.Recorder.
+func (s *site) Refused(_ context.Context, _, _ uuid.UUID, why error) error {
+	return errors.Join(why, s.note("no"))
 }
 
 func newSite(t *testing.T, change func(*web.Config)) *site {
@@ -121,7 +122,8 @@ func newSite(t *testing.T, change func(*web.Config)) *site {
 		change(&cfg)
 	}
 	mux := http.NewServeMux()
-	mux.Handle(web.Prefix, web.New(cfg))
+	s.handler = web.New(cfg)
+	mux.Handle(web.Prefix, s.handler)
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateClosed {

@@ -43,12 +43,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, t target) (err err
 	}
 	header.Set("Content-Type", contentType(t.path.Base()))
 	header.Set("Content-Disposition", disposition(t.path.Base()))
-	out := &download{
-		ResponseWriter: w, h: h, r: r, control: http.NewResponseController(w),
-		record: func() error {
-			return h.cfg.Recorder.Downloaded(ctx, t.tenant, t.space, t.path, info.Size())
-		},
-	}
+	out := &download{ResponseWriter: w, h: h, r: r, control: http.NewResponseController(w)}
 	http.ServeContent(out, r, "", info.ModTime(), file)
 	out.end()
 	return nil
@@ -124,14 +119,13 @@ func (h *Handler) digest(ctx context.Context, file io.ReadSeeker) ([]byte, error
 	return sum.Sum(nil), err
 }
 
-// download passes a file on. It records the download before the first byte,
-// ends a client that stops reading, and turns net/http's own plain errors into ours.
+// download passes a file on. It ends a client that stops reading, and turns
+// net/http's own plain errors into ours.
 type download struct {
 	http.ResponseWriter
 	h       *Handler
 	r       *http.Request
 	control *http.ResponseController
-	record  func() error
 	decided bool
 	replied bool // the answer was given here; what net/http still writes is dropped
 	sending bool
@@ -146,10 +140,7 @@ func (d *download) WriteHeader(status int) {
 	var err error
 	switch status {
 	case http.StatusOK, http.StatusPartialContent:
-		if d.r.Method == http.MethodGet {
-			err = d.record()
-			d.sending = err == nil
-		}
+		d.sending = d.r.Method == http.MethodGet
 	case http.StatusRequestedRangeNotSatisfiable:
 		err = badRequest(status, "The range lies outside of the file; the header Content-Range tells its size.")
 	case http.StatusPreconditionFailed:

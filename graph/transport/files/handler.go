@@ -46,6 +46,7 @@ type Spaces interface {
 type Store interface {
 	OpenRead(ctx context.Context, tenant, space uuid.UUID, p storage.Path) (io.ReadSeekCloser, fs.FileInfo, error)
 	Received(ctx context.Context, tenant, space uuid.UUID, p storage.Path) (offset, total int64, err error)
+	Accepts(ctx context.Context, tenant, space uuid.UUID, p storage.Path, offset, total int64) error
 	Receive(ctx context.Context, tenant, space uuid.UUID, p storage.Path, offset, total int64, body io.Reader, checksum []byte) (received int64, sum []byte, created bool, err error)
 }
 
@@ -59,12 +60,12 @@ type Sums interface {
 }
 
 // Recorder makes events of what is done. Announced is called before the first
-// byte of a file is taken, Uploaded when the file has its place, Downloaded
-// before the first byte leaves.
+// byte of a file is taken, Uploaded when the file has its place. Refused gets why
+// a file is not taken, and gives what is answered. What is read is not recorded.
 type Recorder interface {
 	Announced(ctx context.Context, tenant, space uuid.UUID, p storage.Path) error
 	Uploaded(ctx context.Context, tenant, space uuid.UUID, p storage.Path, size int64, sha256 []byte) error
-	Downloaded(ctx context.Context, tenant, space uuid.UUID, p storage.Path, size int64) error
+	Refused(ctx context.Context, tenant, space uuid.UUID, why error) error
 }
 
 // Config is what the handler needs.
@@ -88,9 +89,15 @@ type Config struct {
 
 // Handler serves files.
 type Handler struct {
-	cfg     Config
-	hashing chan struct{}
+	cfg      Config
+	hashing  chan struct{}
+	stopping context.Context // ends with Stop
+	stop     context.CancelFunc
 }
+
+// Stop ends the uploads that are under way: what came of them is kept, and they
+// can be continued. Downloads go on.
+func (h *Handler) Stop() { h.stop() }
 
 // New makes the handler.
 func New(cfg Config) *Handler {
@@ -112,7 +119,9 @@ func New(cfg Config) *Handler {
 	if cfg.Request == nil {
 		cfg.Request = requestContext
 	}
-	return &Handler{cfg: cfg, hashing: make(chan struct{}, cfg.Digests)}
+	h := &Handler{cfg: cfg, hashing: make(chan struct{}, cfg.Digests)}
+	h.stopping, h.stop = context.WithCancel(context.Background())
+	return h
 }
 
 func requestContext(r *http.Request) context.Context {

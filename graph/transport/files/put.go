@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bufio"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"tallyard/domain/fault"
@@ -22,11 +24,14 @@ func (h *Handler) put(w http.ResponseWriter, r *http.Request, t target) error {
 		w.Header().Set("Connection", "close") // the body isn't read
 		return err
 	}
+	body := &steadyBody{
+		from: http.MaxBytesReader(w, r.Body, h.cfg.MaxFileBytes), control: http.NewResponseController(w), idle: h.cfg.IdleTimeout,
+	}
+	defer context.AfterFunc(h.stopping, body.stop)()
+	body.renew()
+	bytes := bufio.NewReader(body)
 	if part.offset == 0 {
-		// On record before the disk is touched: a crash in between leaves no file
-		// that nobody asked for.
-		if err := h.cfg.Recorder.Announced(r.Context(), t.tenant, t.space, t.path); err != nil {
-			w.Header().Set("Connection", "close") // the body isn't read
+		if err := h.announce(w, r, t, part.total, bytes); err != nil {
 			return err
 		}
 	}
@@ -34,11 +39,7 @@ func (h *Handler) put(w http.ResponseWriter, r *http.Request, t target) error {
 	// file that is complete takes its place. A client that left shows in the body.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), h.cfg.UploadTimeout)
 	defer cancel()
-	body := &steadyBody{
-		from: http.MaxBytesReader(w, r.Body, h.cfg.MaxFileBytes), control: http.NewResponseController(w), idle: h.cfg.IdleTimeout,
-	}
-	body.renew()
-	received, sum, created, err := h.cfg.Store.Receive(ctx, t.tenant, t.space, t.path, part.offset, part.total, body, checksum)
+	received, sum, created, err := h.cfg.Store.Receive(ctx, t.tenant, t.space, t.path, part.offset, part.total, bytes, checksum)
 	if err != nil {
 		return h.cut(w, received, err) // the deadline stays: net/http may read what is left of the body
 	}
@@ -62,6 +63,24 @@ func (h *Handler) put(w http.ResponseWriter, r *http.Request, t target) error {
 		w.Header().Set("ETag", etagOf(sum))
 	}
 	answer(w, r, status, map[string]any{"path": t.path.String(), "size": received, "sha256": hex.EncodeToString(sum)})
+	return nil
+}
+
+// announce puts an upload on record before the disk is touched: a crash in
+// between leaves no file that nobody asked for. One that can't be, or of which no
+// byte comes, is not announced.
+func (h *Handler) announce(w http.ResponseWriter, r *http.Request, t target, total int64, body *bufio.Reader) error {
+	if err := h.cfg.Store.Accepts(r.Context(), t.tenant, t.space, t.path, 0, total); err != nil {
+		w.Header().Set("Connection", "close") // the body isn't read
+		return h.cfg.Recorder.Refused(r.Context(), t.tenant, t.space, err)
+	}
+	if _, err := body.Peek(1); err != nil && !errors.Is(err, io.EOF) {
+		return h.cut(w, 0, fmt.Errorf("read body: %w", err))
+	}
+	if err := h.cfg.Recorder.Announced(r.Context(), t.tenant, t.space, t.path); err != nil {
+		w.Header().Set("Connection", "close") // the body isn't read
+		return err
+	}
 	return nil
 }
 
@@ -107,6 +126,9 @@ func (h *Handler) cut(w http.ResponseWriter, received int64, err error) error {
 	switch {
 	case errors.As(err, &tooMany):
 		return h.tooLarge()
+	case h.stopping.Err() != nil:
+		w.Header().Set(headerUploadOffset, strconv.FormatInt(received, 10))
+		return fault.New(fault.Unavailable, fault.CodeUnavailable, "The program is being stopped; go on from the byte in Upload-Offset in a moment.")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		status, message = http.StatusRequestTimeout, "The bytes came too slowly; go on from the byte in Upload-Offset."
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -125,6 +147,9 @@ type steadyBody struct {
 	control *http.ResponseController
 	idle    time.Duration
 	since   int
+
+	mu      sync.Mutex
+	stopped bool
 }
 
 const trickle = 4 << 10
@@ -143,9 +168,26 @@ func (b *steadyBody) Read(p []byte) (int, error) {
 
 func (b *steadyBody) renew() {
 	b.since = 0
-	_ = b.control.SetReadDeadline(time.Now().Add(b.idle)) // a connection without deadlines is a test's
+	b.until(time.Now().Add(b.idle))
+}
+
+// until sets the deadline, unless the reading was stopped.
+func (b *steadyBody) until(at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.stopped {
+		_ = b.control.SetReadDeadline(at) // a connection without deadlines is a test's
+	}
+}
+
+// stop ends the reading, also one that waits for bytes.
+func (b *steadyBody) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = true
+	_ = b.control.SetReadDeadline(time.Unix(1, 0)) // as in until
 }
 
 // release takes the deadline off: once the body has been read, a deadline that
 // passes would look like a client that left.
-func (b *steadyBody) release() { _ = b.control.SetReadDeadline(time.Time{}) }
+func (b *steadyBody) release() { b.until(time.Time{}) }
