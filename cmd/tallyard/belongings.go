@@ -36,8 +36,12 @@ type belongings struct {
 
 func newBelongings(log es.Log, reader *runner.Reader) belongings {
 	return belongings{
-		log, reader, projalgorithm.Queries{Reader: reader}, projmodel.Queries{Reader: reader}, projoperation.Queries{Reader: reader},
-		projdataset.Queries{Reader: reader}, projimage.Queries{Reader: reader},
+		log, reader,
+		projalgorithm.Queries{Reader: reader},
+		projmodel.Queries{Reader: reader},
+		projoperation.Queries{Reader: reader},
+		projdataset.Queries{Reader: reader},
+		projimage.Queries{Reader: reader},
 	}
 }
 

@@ -166,8 +166,8 @@ func samePlace(a, b string) bool {
 		return a == b
 	}
 	resolve := func(dir string) string {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			dir = real
+		if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = resolved
 		}
 		if abs, err := filepath.Abs(dir); err == nil {
 			dir = abs

@@ -28,7 +28,7 @@ func fixed(last byte) uuid.UUID {
 var (
 	acme, vision      = fixed(1), fixed(3)
 	alice, bob, admin = fixed(10), fixed(11), fixed(13)
-	theModel, home    = fixed(20), fixed(40)
+	home              = fixed(40)
 	v1                = fixed(21)
 )
 

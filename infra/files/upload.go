@@ -180,14 +180,14 @@ func openUpload(area *dir, p storage.Path, offset, total int64) (*upload, error)
 		return nil, err
 	}
 	u := &upload{area: area, key: key, f: f, size: st.size, total: total}
-	if err := u.take(p, offset); err != nil {
+	if err := u.take(offset); err != nil {
 		u.close()
 		return nil, err
 	}
 	return u, nil
 }
 
-func (u *upload) take(p storage.Path, offset int64) error {
+func (u *upload) take(offset int64) error {
 	held, err := lock(u.f)
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	domainaccess "tallyard/domain/access"
-	"tallyard/domain/access"
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
 	domain "tallyard/domain/operation"
@@ -42,7 +41,7 @@ type agreeing struct{}
 
 func (agreeing) Retry(context.Context, es.Command, domain.State) error { return nil }
 
-func (agreeing) MayRetry(context.Context, access.Grants, domain.State) error { return nil }
+func (agreeing) MayRetry(context.Context, domainaccess.Grants, domain.State) error { return nil }
 
 // world is a log with operations in it and their read model.
 type world struct {

@@ -23,7 +23,7 @@ func TestHTTPUploadAnnounced(t *testing.T) {
 		s.wantError(s.do("PUT", "/files/home/d", "x"), 400, fault.CodeInvalidValue)
 		conn := s.raw("/files/home/g", 5, "")
 		_ = conn.Close()
-		eventually(t, "the connection is gone", func() bool { return s.do("GET", "/files/home/g", "").StatusCode == 404 })
+		eventually(t, "the connection is gone", func() bool { return s.do("GET", "/files/home/g", "").StatusCode == http.StatusNotFound })
 		if len(s.asked) != 0 || len(s.seen()) != 2 || s.seen()[1] != "no" {
 			t.Errorf("announced: %q, on record: %q", s.asked, s.seen())
 		}

@@ -127,8 +127,8 @@ func (s *store) checkTarget(dir string) error {
 	if err != nil {
 		return err
 	}
-	if real, err := filepath.EvalSymlinks(own); err == nil {
-		own = real
+	if resolved, err := filepath.EvalSymlinks(own); err == nil {
+		own = resolved
 	}
 	if rel, err := filepath.Rel(own, parent); err == nil && filepath.IsLocal(rel) {
 		return fmt.Errorf("%s lies inside the event store; a backup goes elsewhere", dir)
