@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"net/http"
 	"testing"
 
 	"tallyard/domain/fault"
