@@ -79,6 +79,7 @@ func (f *flow) inTx(ctx context.Context, st *state, fn func(pgx.Tx) error) error
 	defer conn.Release()
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
+		b.Queue(byIndex)
 		queueAdvance(b, f.gen.id, f.last, []*state{st}, func(st *state) es.Position { return st.at })
 		if err := tx.SendBatch(ctx, b).Close(); err != nil {
 			return err

@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,14 +42,7 @@ type rows struct {
 //	w.Exec(`UPDATE {g}.algorithms SET name = $2 WHERE id = $1`, id, name)
 //
 // Statements run in the order in which they were queued.
-//
-// A statement with another number of arguments than parameters is the handler's
-// fault and panics: the client finds it too late, when it has given the
-// connection up, which looks like a passing failure and would be tried for ever.
 func (w *Writer) Exec(sql string, args ...any) {
-	if n := w.texts.parameters(sql); n != len(args) {
-		panic(fmt.Sprintf("a statement of %d parameters got %d arguments", n, len(args)))
-	}
 	w.seal()
 	w.queue = append(w.queue, statement{w.texts.statement(sql), quickIDs(slices.Clone(args))})
 }
@@ -162,7 +153,6 @@ func (w *Writer) reset() {
 type texts struct {
 	schema string
 	known  map[string]string
-	params map[string]int
 	rows   map[insertText]string
 }
 
@@ -172,32 +162,11 @@ type insertText struct {
 }
 
 func newTexts(schema string) *texts {
-	return &texts{schema: schema, known: map[string]string{}, params: map[string]int{}, rows: map[insertText]string{}}
+	return &texts{schema: schema, known: map[string]string{}, rows: map[insertText]string{}}
 }
 
 // maxTexts bounds what a projection that builds its SQL anew each time could pile up.
 const maxTexts = 2_000
-
-// parameter is a place for an argument.
-var parameter = regexp.MustCompile(`\$(\d+)`)
-
-// parameters counts the arguments that a statement takes.
-func (t *texts) parameters(sql string) int {
-	if n, ok := t.params[sql]; ok {
-		return n
-	}
-	if len(t.params) >= maxTexts {
-		clear(t.params)
-	}
-	most := 0
-	for _, m := range parameter.FindAllStringSubmatch(sql, -1) {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			most = max(most, n)
-		}
-	}
-	t.params[sql] = most
-	return most
-}
 
 func (t *texts) statement(sql string) string {
 	if s, ok := t.known[sql]; ok {
