@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -43,6 +44,11 @@ func classify(err error, conn *pgx.Conn) failure {
 	if errors.As(err, &fromHandler) {
 		return failureEvent
 	}
+	// Before the connection is looked at: statements that were queued before the
+	// one that can't be sent cost it.
+	if unsendable(err) {
+		return failureEvent
+	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		switch {
@@ -60,8 +66,18 @@ func classify(err error, conn *pgx.Conn) failure {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || conn == nil || conn.IsClosed() {
 		return failurePassing
 	}
-	// The connection works: the client could not encode an argument.
+	// The connection works: the client could not encode an argument of a
+	// statement that was sent alone.
 	return failureEvent
+}
+
+// unsendable tells whether the client could not encode the arguments of a
+// statement of a batch. The library has a type for that and for statements that
+// could not be prepared, which may be Postgres' fault, and tells them apart in
+// its text alone.
+func unsendable(err error) bool {
+	var pre pgx.ErrPreprocessingBatch
+	return errors.As(err, &pre) && strings.HasPrefix(pre.Error(), "error preprocessing batch (build)")
 }
 
 // wait is a back-off that doubles, with jitter.

@@ -129,15 +129,19 @@ func (f *flow) once(ctx context.Context, tx pgx.Tx, st *state, it *item) error {
 		}
 		return err
 	}
-	// Apart from the batch: preparing its statements fails before the first of them runs.
 	if _, err := tx.Exec(ctx, "SAVEPOINT event"); err != nil {
 		return err
 	}
-	b := &pgx.Batch{}
-	st.w.into(b)
-	b.Queue("RELEASE SAVEPOINT event")
-	err := tx.SendBatch(ctx, b).Close()
+	// One by one: a statement of a batch that the client can't send costs the
+	// connection, and with it the transaction that parks the stream.
+	err := st.w.each(func(sql string, args []any) error {
+		_, err := tx.Exec(ctx, sql, args...)
+		return err
+	})
 	st.w.reset()
+	if err == nil {
+		_, err = tx.Exec(ctx, "RELEASE SAVEPOINT event")
+	}
 	if err == nil || tx.Conn().IsClosed() {
 		return err
 	}

@@ -130,3 +130,50 @@ func TestEveryKindOfEventFailureParks(t *testing.T) {
 		return expect(false, "no metric")
 	})
 }
+
+// A statement that the client can't send, behind others that it has queued, costs
+// the connection. That is the event's fault all the same, also when it is alone
+// in its batch and its first statement is a good one.
+func TestUnsendableStatementsPark(t *testing.T) {
+	f := newFixture(t)
+	list := projections(f.faults)
+	things := list[0].On["thing.changed.v1"]
+	list[0].On["thing.changed.v1"] = func(w *runner.Writer, env es.Envelope) error {
+		switch env.Event.(changed).By {
+		case 101:
+			w.Exec(`UPDATE {g}.things SET total = $1`, "not a number")
+		case 102:
+			w.Exec(`SELECT $1::uuid, $2::int`, "too few")
+		case 103:
+			w.Exec(`UPDATE {g}.things SET total = total`)
+			w.Exec(`UPDATE {g}.things SET total = $1`, "not a number")
+		case 104:
+			w.Exec(`UPDATE {g}.things SET total = total`)
+			w.Exec(`SELECT $1::uuid, $2::int`, "too few")
+		}
+		return things(w, env)
+	}
+	f.use(list...)
+	r := f.start()
+	f.ready(r)
+	for n := range 4 {
+		id := uuid.New()
+		f.append(id, added{fmt.Sprint(n)})
+		f.caughtUp(r)
+		f.append(id, changed{101 + n}) // alone
+		f.caughtUp(r)
+		s, err := r.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Parked) != n+1 {
+			t.Errorf("%d: %d parked: %+v", 101+n, len(s.Parked), s.Parked)
+		}
+	}
+	well := uuid.New()
+	f.append(well, added{"well"}, changed{5})
+	f.caughtUp(r)
+	if n := one[int](t, r.reader, `SELECT total FROM {g}.things WHERE id = $1`, well); n != 5 {
+		t.Errorf("total %d of the healthy stream, want 5", n)
+	}
+}

@@ -142,6 +142,17 @@ func (w *Writer) into(b *pgx.Batch) {
 	}
 }
 
+// each runs f on what was queued, in order, until it fails.
+func (w *Writer) each(f func(sql string, args []any) error) error {
+	w.seal()
+	for _, s := range w.queue {
+		if err := f(s.sql, s.args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // reset empties the writer for another use.
 func (w *Writer) reset() {
 	clear(w.queue)
