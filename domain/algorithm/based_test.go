@@ -270,3 +270,8 @@ func TestFavorites(t *testing.T) {
 		}
 	})
 }
+
+// same compares by the stored form, which is what counts.
+func same(a, b any) bool {
+	return string(es.ValueOf(a)) == string(es.ValueOf(b))
+}

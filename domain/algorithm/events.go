@@ -7,6 +7,7 @@ import (
 
 	"tallyard/domain/access"
 	"tallyard/domain/es"
+	"tallyard/domain/patch"
 )
 
 // Types are the feature's events under their stored names.
@@ -96,7 +97,7 @@ type Copy struct {
 // Changes implements es.Event.
 func (e VersionAdded) Changes() []es.Change {
 	set, _ := between(Settings{}, e.Settings)
-	list := append(changes(set, Fields{}), es.Set("label", e.Label))
+	list := append(patch.Changes(set, Fields{}), es.Set("label", e.Label))
 	if e.BasedOn != nil {
 		list = append(list, es.Set("basedOn", e.BasedOn.Version))
 	}
@@ -120,7 +121,7 @@ type VersionEdited struct {
 
 // Changes implements es.Event.
 func (e VersionEdited) Changes() []es.Change {
-	list := changes(e.Set, e.Was)
+	list := patch.Changes(e.Set, e.Was)
 	if to := e.To(); to != e.From {
 		list = append(list, moved(e.From, to)...)
 	}

@@ -3,8 +3,6 @@ package algorithm
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"sort"
 
 	"github.com/google/uuid"
 
@@ -89,59 +87,20 @@ func (f Fields) Apply(s Settings) Settings {
 // between gives the fields in which two settings differ, with the values after
 // and before.
 func between(before, after Settings) (set, was Fields) {
-	differ(&set.Description, &was.Description, before.Description, after.Description)
-	differ(&set.Image, &was.Image, before.Image, after.Image)
-	differ(&set.Source, &was.Source, before.Source, after.Source)
-	differ(&set.Parameters, &was.Parameters, before.Parameters, after.Parameters)
-	differ(&set.Environment, &was.Environment, before.Environment, after.Environment)
-	differ(&set.Resources, &was.Resources, before.Resources, after.Resources)
-	differ(&set.Deployment, &was.Deployment, before.Deployment, after.Deployment)
-	differPointer(&set.Elastic, &was.Elastic, before.Elastic, after.Elastic)
-	differPointer(&set.Model, &was.Model, before.Model, after.Model)
+	patch.Differ(&set.Description, &was.Description, before.Description, after.Description)
+	patch.Differ(&set.Image, &was.Image, before.Image, after.Image)
+	patch.Differ(&set.Source, &was.Source, before.Source, after.Source)
+	patch.Differ(&set.Parameters, &was.Parameters, before.Parameters, after.Parameters)
+	patch.Differ(&set.Environment, &was.Environment, before.Environment, after.Environment)
+	patch.Differ(&set.Resources, &was.Resources, before.Resources, after.Resources)
+	patch.Differ(&set.Deployment, &was.Deployment, before.Deployment, after.Deployment)
+	patch.DifferPointer(&set.Elastic, &was.Elastic, before.Elastic, after.Elastic)
+	patch.DifferPointer(&set.Model, &was.Model, before.Model, after.Model)
 	return set, was
-}
-
-func differ[T any](set, was *patch.Field[T], before, after T) {
-	if !same(before, after) {
-		*set, *was = patch.To(after), patch.To(before)
-	}
-}
-
-func differPointer[T any](set, was *patch.Field[T], before, after *T) {
-	if !same(before, after) {
-		*set = patch.Field[T]{Given: true, Value: after}
-		*was = patch.Field[T]{Given: true, Value: before}
-	}
-}
-
-// same compares by the stored form, which is what counts.
-func same(a, b any) bool {
-	return string(es.ValueOf(a)) == string(es.ValueOf(b))
 }
 
 // Empty tells that no field is given.
 func (f Fields) Empty() bool { return f == Fields{} || string(es.ValueOf(f)) == "{}" }
-
-// changes renders an edit for the audit.
-func changes(set, was Fields) []es.Change {
-	var after, before map[string]json.RawMessage
-	// Both were rendered from valid values a moment ago or read from the log.
-	_ = json.Unmarshal(es.ValueOf(set), &after)
-	_ = json.Unmarshal(es.ValueOf(was), &before)
-	list := make([]es.Change, 0, len(after))
-	for name, to := range after {
-		list = append(list, es.Change{Field: name, From: notNull(before[name]), To: notNull(to)})
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Field < list[j].Field })
-	return list
-}
-
-func notNull(v json.RawMessage) json.RawMessage {
-	if string(v) == "null" || string(v) == "[]" || string(v) == `""` {
-		return nil
-	}
-	return v
-}
 
 // FingerprintOf is the fingerprint of a published version: SHA-256 over its
 // settings and the fingerprint of its files (empty in command mode), so that

@@ -1,10 +1,6 @@
 package model
 
 import (
-	"encoding/json"
-	"slices"
-	"strings"
-
 	"tallyard/domain/es"
 	"tallyard/domain/patch"
 )
@@ -82,41 +78,13 @@ func (f Fields) Empty() bool { return string(es.ValueOf(f)) == "{}" }
 // between gives the fields in which two details differ, with the values after
 // and before.
 func between(before, after Details) (set, was Fields) {
-	differ(&set.Description, &was.Description, before.Description, after.Description)
-	differ(&set.Scenario, &was.Scenario, before.Scenario, after.Scenario)
-	differ(&set.Data, &was.Data, before.Data, after.Data)
-	differ(&set.Image, &was.Image, before.Image, after.Image)
-	differ(&set.Script, &was.Script, before.Script, after.Script)
-	differ(&set.Parameters, &was.Parameters, before.Parameters, after.Parameters)
-	differ(&set.Metrics, &was.Metrics, before.Metrics, after.Metrics)
-	differ(&set.Origin, &was.Origin, before.Origin, after.Origin)
+	patch.Differ(&set.Description, &was.Description, before.Description, after.Description)
+	patch.Differ(&set.Scenario, &was.Scenario, before.Scenario, after.Scenario)
+	patch.Differ(&set.Data, &was.Data, before.Data, after.Data)
+	patch.Differ(&set.Image, &was.Image, before.Image, after.Image)
+	patch.Differ(&set.Script, &was.Script, before.Script, after.Script)
+	patch.Differ(&set.Parameters, &was.Parameters, before.Parameters, after.Parameters)
+	patch.Differ(&set.Metrics, &was.Metrics, before.Metrics, after.Metrics)
+	patch.Differ(&set.Origin, &was.Origin, before.Origin, after.Origin)
 	return set, was
-}
-
-// differ compares by the stored form, which is what counts.
-func differ[T any](set, was *patch.Field[T], before, after T) {
-	if string(es.ValueOf(before)) != string(es.ValueOf(after)) {
-		*set, *was = patch.To(after), patch.To(before)
-	}
-}
-
-// changes renders an edit for the audit.
-func changes(set, was Fields) []es.Change {
-	var after, before map[string]json.RawMessage
-	// Both were rendered from valid values a moment ago or read from the log.
-	_ = json.Unmarshal(es.ValueOf(set), &after)
-	_ = json.Unmarshal(es.ValueOf(was), &before)
-	list := make([]es.Change, 0, len(after))
-	for name, to := range after {
-		list = append(list, es.Change{Field: name, From: notEmpty(before[name]), To: notEmpty(to)})
-	}
-	slices.SortFunc(list, func(a, b es.Change) int { return strings.Compare(a.Field, b.Field) })
-	return list
-}
-
-func notEmpty(v json.RawMessage) json.RawMessage {
-	if string(v) == "null" || string(v) == "[]" || string(v) == `""` {
-		return nil
-	}
-	return v
 }

@@ -5,6 +5,7 @@ import (
 
 	"tallyard/domain/access"
 	"tallyard/domain/es"
+	"tallyard/domain/patch"
 )
 
 // Types are the feature's events under their stored names.
@@ -60,7 +61,7 @@ type VersionImported struct {
 // Changes implements es.Event.
 func (e VersionImported) Changes() []es.Change {
 	set, _ := between(Details{}, e.Details)
-	return append(changes(set, Fields{}),
+	return append(patch.Changes(set, Fields{}),
 		es.Set("number", e.Number), es.Set("directory", e.Directory.Path), es.Set("state", Valid))
 }
 
@@ -72,7 +73,7 @@ type VersionEdited struct {
 }
 
 // Changes implements es.Event.
-func (e VersionEdited) Changes() []es.Change { return changes(e.Set, e.Was) }
+func (e VersionEdited) Changes() []es.Change { return patch.Changes(e.Set, e.Was) }
 
 // VisibilityChanged shares a version, widens its circle, or takes it back.
 type VisibilityChanged struct {

@@ -43,13 +43,13 @@ func ShowVersion(v proj.Version) *gqlmodel.AlgorithmVersion {
 	s := v.Settings
 	m := &gqlmodel.AlgorithmVersion{
 		ID: VersionID(v.Algorithm, v.ID), Label: v.Label, Version: int32(v.Changes), State: gqlmodel.AlgorithmVersionState(v.Status), //nolint:gosec // far below 2^31
-		Problem: optional(v.Problem), Description: s.Description,
+		Problem: gqlmodel.NotEmpty(v.Problem), Description: s.Description,
 		Image:      &gqlmodel.Image{Framework: gqlmodel.Framework(s.Image.Framework), Reference: s.Image.Reference},
 		Source:     source(s.Source),
 		Parameters: pairs(s.Parameters), Environment: pairs(s.Environment), Resources: resources(s),
 		DeploymentType: gqlmodel.DeploymentType(s.Deployment),
-		Visibility:     optional(gqlmodel.Visibility(v.Visibility)), RequestedVisibility: optional(gqlmodel.Visibility(v.Wanted)),
-		Fingerprint: optional(v.Fingerprint), PublishedAt: v.PublishedAt, UsedBy: []*gqlmodel.AlgorithmUse{},
+		Visibility:     gqlmodel.NotEmpty(gqlmodel.Visibility(v.Visibility)), RequestedVisibility: gqlmodel.NotEmpty(gqlmodel.Visibility(v.Wanted)),
+		Fingerprint: gqlmodel.NotEmpty(v.Fingerprint), PublishedAt: v.PublishedAt, UsedBy: []*gqlmodel.AlgorithmUse{},
 		CreatedAt: v.Created, UpdatedAt: v.Updated, Row: v,
 	}
 	if s.Elastic != nil {
@@ -107,11 +107,4 @@ func resources(s algorithm.Settings) *gqlmodel.AlgorithmResources {
 		out.Accelerator = &gqlmodel.AcceleratorRequest{Series: a.Series, Type: a.Type, Count: int32(a.Count)} //nolint:gosec // at most 1024
 	}
 	return out
-}
-
-func optional[T ~string](s T) *T {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -92,9 +92,9 @@ func (a *API) begin(ctx context.Context, w watched, then access.Grants, at es.Po
 func watchedOf(in gqlmodel.AlgorithmEventsFilter) (watched, error) {
 	var faults fault.List
 	w := watched{
-		id:      filterID(relay.Algorithm, in.AlgorithmID.Value(), "algorithmId", &faults),
-		project: filterID(relay.Project, in.ProjectID.Value(), "projectId", &faults),
-		scope:   proj.Scope(deref(in.Scope.Value())),
+		id:      relay.Optional(relay.Algorithm, in.AlgorithmID.Value(), &faults, "filter", "algorithmId"),
+		project: relay.Optional(relay.Project, in.ProjectID.Value(), &faults, "filter", "projectId"),
+		scope:   proj.Scope(gqlmodel.Deref(in.Scope.Value())),
 	}
 	return w, faults.Err()
 }

@@ -30,7 +30,7 @@ func (in versionFields) fields(faults *fault.List) algorithm.Fields {
 	f := algorithm.Fields{
 		Description: field(in.description, func(s string) string { return s }),
 		Image: field(in.image, func(i gqlmodel.ImageInput) workload.Image {
-			return workload.Image{Framework: workload.Framework(deref(i.Framework.Value())), Reference: i.Reference}
+			return workload.Image{Framework: workload.Framework(gqlmodel.Deref(i.Framework.Value())), Reference: i.Reference}
 		}),
 		Parameters:  list(in.parameters),
 		Environment: list(in.environment),
@@ -53,8 +53,8 @@ func (in versionFields) fields(faults *fault.List) algorithm.Fields {
 
 func resourcesOf(r gqlmodel.AlgorithmResourcesInput) workload.Resources {
 	out := workload.Resources{
-		Workers: int(deref(r.Workers.Value())), Servers: int(deref(r.Servers.Value())),
-		CPUMillis: int(deref(r.CPUMillis.Value())), MemoryBytes: deref(r.MemoryBytes.Value()),
+		Workers: int(gqlmodel.Deref(r.Workers.Value())), Servers: int(gqlmodel.Deref(r.Servers.Value())),
+		CPUMillis: int(gqlmodel.Deref(r.CPUMillis.Value())), MemoryBytes: gqlmodel.Deref(r.MemoryBytes.Value()),
 	}
 	if a := r.Accelerator.Value(); a != nil {
 		out.Accelerator = &workload.Accelerator{Series: a.Series, Type: a.Type, Count: int(a.Count)}
@@ -70,7 +70,7 @@ func sourceOf(in graphql.Omittable[*gqlmodel.AlgorithmSourceInput]) *algorithm.S
 	if script := s.Script.Value(); script != nil {
 		return &algorithm.SourceInput{Directory: script.Directory, Script: script.Script}
 	}
-	return &algorithm.SourceInput{Command: deref(s.Command.Value())}
+	return &algorithm.SourceInput{Command: gqlmodel.Deref(s.Command.Value())}
 }
 
 // versionRef reads the opaque id of a version.
@@ -153,14 +153,6 @@ func list(in graphql.Omittable[[]*gqlmodel.PairInput]) patch.Field[[]algorithm.P
 		pairs[i] = algorithm.Pair{Name: p.Name, Value: p.Value}
 	}
 	return patch.To(pairs)
-}
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }
 
 // visibility reads the enum; the schema lets no other value through.

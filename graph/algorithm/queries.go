@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"tallyard/domain/access"
 	"tallyard/domain/algorithm"
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
@@ -192,8 +191,8 @@ func algorithmFilter(in *gqlmodel.AlgorithmFilter) (proj.Filter, error) {
 	}
 	var faults fault.List
 	f := proj.Filter{
-		Scope: proj.Scope(deref(in.Scope.Value())), Favorites: deref(in.Favorites.Value()),
-		Project: filterID(relay.Project, in.ProjectID.Value(), "projectId", &faults), Owner: filterID(relay.User, in.OwnerID.Value(), "ownerId", &faults),
+		Scope: proj.Scope(gqlmodel.Deref(in.Scope.Value())), Favorites: gqlmodel.Deref(in.Favorites.Value()),
+		Project: relay.Optional(relay.Project, in.ProjectID.Value(), &faults, "filter", "projectId"), Owner: relay.Optional(relay.User, in.OwnerID.Value(), &faults, "filter", "ownerId"),
 	}
 	return f, faults.Err()
 }
@@ -204,30 +203,17 @@ func versionFilter(in *gqlmodel.AlgorithmVersionFilter) (proj.Filter, error) {
 	}
 	var faults fault.List
 	f := proj.Filter{
-		Scope: proj.Scope(deref(in.Scope.Value())), Favorites: deref(in.Favorites.Value()),
-		Project: filterID(relay.Project, in.ProjectID.Value(), "projectId", &faults), Owner: filterID(relay.User, in.OwnerID.Value(), "ownerId", &faults),
-		From: deref(in.UpdatedFrom.Value()), To: deref(in.UpdatedTo.Value()),
+		Scope: proj.Scope(gqlmodel.Deref(in.Scope.Value())), Favorites: gqlmodel.Deref(in.Favorites.Value()),
+		Project: relay.Optional(relay.Project, in.ProjectID.Value(), &faults, "filter", "projectId"), Owner: relay.Optional(relay.User, in.OwnerID.Value(), &faults, "filter", "ownerId"),
+		From: gqlmodel.Deref(in.UpdatedFrom.Value()), To: gqlmodel.Deref(in.UpdatedTo.Value()),
 	}
 	for _, s := range in.States.Value() {
 		f.Statuses = append(f.Statuses, algorithm.Status(s))
 	}
-	search, bad := text.Line(0, 100).Clean(deref(in.Search.Value()), "filter", "search")
+	search, bad := text.Line(0, 100).Clean(gqlmodel.Deref(in.Search.Value()), "filter", "search")
 	faults.Add(bad)
 	f.Search = search
 	return f, faults.Err()
-}
-
-// filterID reads an id in a filter. One that can't be is answered like one that
-// nothing has: the list is empty.
-func filterID(k relay.Kind, text *string, field string, faults *fault.List) uuid.UUID {
-	if text == nil {
-		return uuid.Nil
-	}
-	id, bad := relay.Expect(k, *text)
-	if bad != nil {
-		faults.Add(access.Missing().At("filter", field))
-	}
-	return id.UUID
 }
 
 func order(in *gqlmodel.AlgorithmOrder) page.Order {

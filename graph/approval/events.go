@@ -57,7 +57,7 @@ func newEvent(kind gqlmodel.EventKind, cursor string) *gqlmodel.ApprovalEvent {
 
 func (a *API) watch(in gqlmodel.ApprovalEventsFilter) (*watch, error) {
 	var faults fault.List
-	w := &watch{api: a, id: idOf(relay.Approval, in.ApprovalID.Value(), "approvalId", &faults)}
+	w := &watch{api: a, id: relay.Optional(relay.Approval, in.ApprovalID.Value(), &faults, "filter", "approvalId")}
 	for field, flag := range map[string]*bool{"all": in.All.Value(), "waitingForMe": in.WaitingForMe.Value()} {
 		if flag != nil && !*flag {
 			faults.Add(fault.New(fault.Invalid, fault.CodeInvalidValue, "Give true, or name a request.").At("filter", field))

@@ -67,8 +67,8 @@ func filter(in *gqlmodel.ApprovalFilter, g access.Grants) (proj.Filter, error) {
 	if k := in.SubjectKind.Value(); k != nil {
 		f.SubjectKind = kindOf(*k)
 	}
-	f.Subject = idOf(0, in.SubjectID.Value(), "subjectId", &faults)
-	f.Requester = idOf(relay.User, in.RequesterID.Value(), "requesterId", &faults)
+	f.Subject = relay.Optional(0, in.SubjectID.Value(), &faults, "filter", "subjectId")
+	f.Requester = relay.Optional(relay.User, in.RequesterID.Value(), &faults, "filter", "requesterId")
 	if mine := in.WaitingForMe.Value(); mine != nil && *mine {
 		f = waiting(f, g)
 	}
@@ -93,18 +93,6 @@ func contains(list []approval.Status, s approval.Status) bool {
 		}
 	}
 	return false
-}
-
-// idOf reads an optional id of a filter; kind 0 stands for any.
-func idOf(k relay.Kind, text *string, field string, faults *fault.List) uuid.UUID {
-	if text == nil {
-		return uuid.Nil
-	}
-	id, ok := relay.Parse(*text)
-	if !ok || (k != 0 && id.Kind != k) {
-		faults.Add(access.Missing().At("filter", field))
-	}
-	return id.UUID
 }
 
 // Get is the query approval.

@@ -107,7 +107,7 @@ func (a *API) show(v authn.Viewer, e proj.Entry, cut proj.Cut) *gqlmodel.AuditEn
 		ID: relay.Of(relay.AuditEntry, e.ID), At: e.At, Actor: history.Actor(e.Actor), Action: e.Action,
 		Subject: &gqlmodel.AuditSubject{Kind: e.Subject.Kind, ID: relay.OfRef(e.Subject), Ref: e.Subject},
 		Outcome: gqlmodel.AuditOutcome(e.Outcome), Refusals: []*gqlmodel.UserError{}, Changes: history.Changes(e.Changes), Events: e.Events,
-		CommandID: relay.Of(relay.Command, e.Command), Address: maybe(e.Address), UserAgent: maybe(e.UserAgent), Reason: maybe(e.Reason),
+		CommandID: relay.Of(relay.Command, e.Command), Address: gqlmodel.NotEmpty(e.Address), UserAgent: gqlmodel.NotEmpty(e.UserAgent), Reason: gqlmodel.NotEmpty(e.Reason),
 		Position: a.Sealer.Position(v.Tenant, e.Position),
 	}
 	if e.Project != nil {
@@ -120,11 +120,4 @@ func (a *API) show(v authn.Viewer, e proj.Entry, cut proj.Cut) *gqlmodel.AuditEn
 		m.Refusals = append(m.Refusals, problem.UserError(&fault.Fault{Kind: f.Kind, Code: f.Code, Message: f.Message, Field: f.Field, Details: f.Details}))
 	}
 	return m
-}
-
-func maybe(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

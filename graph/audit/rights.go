@@ -117,43 +117,24 @@ func (a *API) inSight(ctx context.Context, project uuid.UUID) error {
 // read reads what a filter asks for.
 func read(v authn.Viewer, in *gqlmodel.AuditFilter) (proj.Filter, relay.ID, error) {
 	f := proj.Filter{Tenant: v.Tenant}
-	if value(in.Platform.Value()) {
+	if gqlmodel.Deref(in.Platform.Value()) {
 		f.Tenant = es.PlatformTenant
 	}
 	var faults fault.List
-	subject := idOf(in.SubjectID.Value(), "subjectId", 0, &faults)
+	subject := relay.OptionalID(0, in.SubjectID.Value(), &faults, "filter", "subjectId")
 	f.Subject = subject.UUID
-	f.Actor = idOf(in.ActorID.Value(), "actorId", relay.User, &faults).UUID
-	f.Project = idOf(in.ProjectID.Value(), "projectId", relay.Project, &faults).UUID
+	f.Actor = relay.OptionalID(relay.User, in.ActorID.Value(), &faults, "filter", "actorId").UUID
+	f.Project = relay.OptionalID(relay.Project, in.ProjectID.Value(), &faults, "filter", "projectId").UUID
 	f.Actions = in.Actions.Value()
 	for _, o := range in.Outcomes.Value() {
 		f.Outcomes = append(f.Outcomes, proj.Outcome(o))
 	}
-	f.From, f.To = value(in.From.Value()), value(in.To.Value())
+	f.From, f.To = gqlmodel.Deref(in.From.Value()), gqlmodel.Deref(in.To.Value())
 	if s := in.Search.Value(); s != nil {
 		clean, bad := text.Line(0, 100).Clean(*s, "filter", "search")
 		faults.Add(bad)
 		f.Search = clean
 	}
-	f.Persons = value(in.PersonsOnly.Value())
+	f.Persons = gqlmodel.Deref(in.PersonsOnly.Value())
 	return f, subject, faults.Err()
-}
-
-func idOf(textID *string, field string, kind relay.Kind, faults *fault.List) relay.ID {
-	if textID == nil {
-		return relay.ID{}
-	}
-	id, ok := relay.Parse(*textID)
-	if !ok || (kind != 0 && id.Kind != kind) {
-		faults.Add(access.Missing().At("filter", field))
-	}
-	return id
-}
-
-func value[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }

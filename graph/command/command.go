@@ -69,7 +69,7 @@ func (g *Gateway) Begin(ctx context.Context, o Options) (es.Command, error) {
 	if o.RequireReason {
 		reason.Min = 1
 	}
-	clean, bad := reason.Clean(value(o.Reason), "reason")
+	clean, bad := reason.Clean(gqlmodel.Deref(o.Reason), "reason")
 	faults.Add(bad)
 	cmd.Reason = clean
 	if o.Key != nil {
@@ -194,11 +194,4 @@ func (g *Gateway) position(ctx context.Context, sealed *string) (es.Position, er
 		return es.StartPosition, bad.At("atLeast")
 	}
 	return p, nil
-}
-
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

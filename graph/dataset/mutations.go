@@ -43,9 +43,9 @@ func (a *API) carry(ctx context.Context, key, reason graphql.Omittable[*string],
 func (a *API) Register(ctx context.Context, in gqlmodel.RegisterDataSetInput) (*gqlmodel.RegisterDataSetPayload, error) {
 	var faults fault.List
 	input := dataset.Register{
-		Project: idOf(relay.Project, &in.ProjectID, "projectId", &faults), Name: in.Name, Description: or(in.Description.Value(), ""),
-		Visibility: access.Visibility(or(in.Visibility.Value(), gqlmodel.VisibilityPrivate)),
-		Space:      idOf(relay.StorageSpace, in.SpaceID.Value(), "spaceId", &faults), Directory: in.Directory,
+		Project: relay.Optional(relay.Project, &in.ProjectID, &faults, "projectId"), Name: in.Name, Description: gqlmodel.Or(in.Description.Value(), ""),
+		Visibility: access.Visibility(gqlmodel.Or(in.Visibility.Value(), gqlmodel.VisibilityPrivate)),
+		Space:      relay.Optional(relay.StorageSpace, in.SpaceID.Value(), &faults, "spaceId"), Directory: in.Directory,
 	}
 	r, err := a.carry(ctx, in.IdempotencyKey, in.Reason, faults, func(ctx context.Context, cmd es.Command) (es.Result[dataset.Refs], error) {
 		return a.Handler.Register(ctx, cmd, input)
@@ -59,7 +59,7 @@ func (a *API) Register(ctx context.Context, in gqlmodel.RegisterDataSetInput) (*
 // Update is updateDataSet.
 func (a *API) Update(ctx context.Context, in gqlmodel.UpdateDataSetInput) (*gqlmodel.UpdateDataSetPayload, error) {
 	var faults fault.List
-	id := idOf(relay.DataSet, &in.ID, "id", &faults)
+	id := relay.Optional(relay.DataSet, &in.ID, &faults, "id")
 	input := dataset.Update{
 		Name: field(in.Name, same), Description: field(in.Description, same), Directory: field(in.Directory, same),
 		Visibility:      field(in.Visibility, func(v gqlmodel.Visibility) access.Visibility { return access.Visibility(v) }),
@@ -77,7 +77,7 @@ func (a *API) Update(ctx context.Context, in gqlmodel.UpdateDataSetInput) (*gqlm
 // Delete is deleteDataSet.
 func (a *API) Delete(ctx context.Context, in gqlmodel.DeleteDataSetInput) (*gqlmodel.DeleteDataSetPayload, error) {
 	var faults fault.List
-	id := idOf(relay.DataSet, &in.ID, "id", &faults)
+	id := relay.Optional(relay.DataSet, &in.ID, &faults, "id")
 	r, err := a.carry(ctx, in.IdempotencyKey, in.Reason, faults, func(ctx context.Context, cmd es.Command) (es.Result[dataset.Refs], error) {
 		return a.Handler.Remove(ctx, cmd, id, number(in.ExpectedVersion))
 	})
@@ -93,7 +93,7 @@ func (a *API) Delete(ctx context.Context, in gqlmodel.DeleteDataSetInput) (*gqlm
 
 func (a *API) begin(ctx context.Context, id string, key, reason graphql.Omittable[*string], step dataset.Step) (answer, error) {
 	var faults fault.List
-	of := idOf(relay.DataSet, &id, "id", &faults)
+	of := relay.Optional(relay.DataSet, &id, &faults, "id")
 	return a.carry(ctx, key, reason, faults, func(ctx context.Context, cmd es.Command) (es.Result[dataset.Refs], error) {
 		res, err := a.Handler.Begin(ctx, cmd, of, step)
 		if res.Refs.Operation != uuid.Nil {
@@ -128,22 +128,6 @@ func (a *API) Unzip(ctx context.Context, in gqlmodel.UnzipDataSetInput) (*gqlmod
 		return nil, err
 	}
 	return &gqlmodel.UnzipDataSetPayload{DataSet: r.Entity, UserErrors: r.UserErrors, Receipt: r.Receipt}, nil
-}
-
-func idOf(k relay.Kind, text *string, field string, faults *fault.List) uuid.UUID {
-	if text == nil {
-		return uuid.Nil
-	}
-	id, bad := relay.Expect(k, *text, field)
-	faults.Add(bad)
-	return id.UUID
-}
-
-func or[T any](v *T, absent T) T {
-	if v == nil {
-		return absent
-	}
-	return *v
 }
 
 func number(n graphql.Omittable[*int32]) *int {

@@ -3,8 +3,6 @@ package dataset
 import (
 	"context"
 
-	"github.com/google/uuid"
-
 	"tallyard/domain/access"
 	"tallyard/domain/fault"
 	"tallyard/domain/text"
@@ -72,8 +70,8 @@ func filter(in *gqlmodel.DataSetFilter) (proj.Filter, error) {
 	}
 	var faults fault.List
 	f := proj.Filter{
-		Project: filterID(relay.Project, in.ProjectID.Value(), "projectId", &faults),
-		Owner:   filterID(relay.User, in.OwnerID.Value(), "ownerId", &faults),
+		Project: relay.Optional(relay.Project, in.ProjectID.Value(), &faults, "filter", "projectId"),
+		Owner:   relay.Optional(relay.User, in.OwnerID.Value(), &faults, "filter", "ownerId"),
 		Cached:  in.Cached.Value(),
 	}
 	for _, v := range in.Visibilities.Value() {
@@ -85,13 +83,4 @@ func filter(in *gqlmodel.DataSetFilter) (proj.Filter, error) {
 		f.Search = search
 	}
 	return f, faults.Err()
-}
-
-func filterID(k relay.Kind, id *string, field string, faults *fault.List) uuid.UUID {
-	if id == nil {
-		return uuid.Nil
-	}
-	parsed, bad := relay.Expect(k, *id, "filter", field)
-	faults.Add(bad)
-	return parsed.UUID
 }

@@ -24,9 +24,9 @@ func (a *API) Register(ctx context.Context, in gqlmodel.RegisterImageInput) (*gq
 		usual = gqlmodel.VisibilityGlobal
 	}
 	input := image.Register{Settings: image.Settings{
-		Kind: image.Kind(in.Kind), Name: in.Name, Framework: workload.Framework(or(in.Framework.Value(), gqlmodel.FrameworkOther)),
-		FrameworkVersion: or(in.FrameworkVersion.Value(), ""), Reference: in.Reference, Scenario: image.Scenario(or(in.Scenario.Value(), "")),
-		Accelerators: in.AcceleratorTypes.Value(), Scope: access.Visibility(or(in.Scope.Value(), usual)), Description: or(in.Description.Value(), ""),
+		Kind: image.Kind(in.Kind), Name: in.Name, Framework: workload.Framework(gqlmodel.Or(in.Framework.Value(), gqlmodel.FrameworkOther)),
+		FrameworkVersion: gqlmodel.Or(in.FrameworkVersion.Value(), ""), Reference: in.Reference, Scenario: image.Scenario(gqlmodel.Or(in.Scenario.Value(), "")),
+		Accelerators: in.AcceleratorTypes.Value(), Scope: access.Visibility(gqlmodel.Or(in.Scope.Value(), usual)), Description: gqlmodel.Or(in.Description.Value(), ""),
 	}}
 	if id := in.ProjectID.Value(); id != nil {
 		project, bad := relay.Expect(relay.Project, *id, "projectId")
@@ -73,11 +73,4 @@ func (a *API) Delete(ctx context.Context, in gqlmodel.DeleteImageInput) (*gqlmod
 		return nil, err
 	}
 	return &gqlmodel.DeleteImagePayload{DeletedID: relay.Maybe(relay.Image, r.Entity), UserErrors: r.UserErrors, Receipt: r.Receipt}, nil
-}
-
-func or[T any](v *T, absent T) T {
-	if v == nil {
-		return absent
-	}
-	return *v
 }

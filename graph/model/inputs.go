@@ -2,9 +2,7 @@ package model
 
 import (
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/google/uuid"
 
-	"tallyard/domain/access"
 	"tallyard/domain/fault"
 	"tallyard/domain/model"
 	"tallyard/domain/patch"
@@ -87,26 +85,14 @@ func filter(in *gqlmodel.ModelFilter) (proj.Filter, error) {
 		return proj.Filter{}, nil
 	}
 	var faults fault.List
-	search, bad := text.Line(0, 100).Clean(deref(in.Search.Value()), "filter", "search")
+	search, bad := text.Line(0, 100).Clean(gqlmodel.Deref(in.Search.Value()), "filter", "search")
 	faults.Add(bad)
 	return proj.Filter{
-		Project: filterID(relay.Project, in.ProjectID.Value(), "projectId", &faults),
-		Owner:   filterID(relay.User, in.OwnerID.Value(), "ownerId", &faults),
-		Search:  search, Status: model.Status(deref(in.State.Value())),
-		From: deref(in.ImportedFrom.Value()), To: deref(in.ImportedTo.Value()),
+		Project: relay.Optional(relay.Project, in.ProjectID.Value(), &faults, "filter", "projectId"),
+		Owner:   relay.Optional(relay.User, in.OwnerID.Value(), &faults, "filter", "ownerId"),
+		Search:  search, Status: model.Status(gqlmodel.Deref(in.State.Value())),
+		From: gqlmodel.Deref(in.ImportedFrom.Value()), To: gqlmodel.Deref(in.ImportedTo.Value()),
 	}, faults.Err()
-}
-
-// filterID reads an id in a filter.
-func filterID(k relay.Kind, id *string, name string, faults *fault.List) uuid.UUID {
-	if id == nil {
-		return uuid.Nil
-	}
-	parsed, bad := relay.Expect(k, *id)
-	if bad != nil {
-		faults.Add(access.Missing().At("filter", name))
-	}
-	return parsed.UUID
 }
 
 func order(in *gqlmodel.ModelOrder) page.Order {
@@ -114,12 +100,4 @@ func order(in *gqlmodel.ModelOrder) page.Order {
 		Column: proj.ByCreated, IDColumn: "t.id",
 		Descending: in == nil || in.Direction == gqlmodel.OrderDirectionDesc,
 	}
-}
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }

@@ -90,8 +90,8 @@ func (a *API) watch(in gqlmodel.OperationEventsFilter) (*watch, error) {
 	var faults fault.List
 	w := &watch{
 		api:     a,
-		id:      idOf(relay.Operation, in.OperationID.Value(), "operationId", &faults),
-		subject: idOf(0, in.SubjectID.Value(), "subjectId", &faults),
+		id:      relay.Optional(relay.Operation, in.OperationID.Value(), &faults, "filter", "operationId"),
+		subject: relay.Optional(0, in.SubjectID.Value(), &faults, "filter", "subjectId"),
 	}
 	if all := in.All.Value(); all != nil && !*all {
 		faults.Add(fault.New(fault.Invalid, fault.CodeInvalidValue, "Give true, or name an operation or a subject.").At("filter", "all"))

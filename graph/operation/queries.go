@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"tallyard/domain/access"
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
 	"tallyard/domain/operation"
@@ -63,22 +62,10 @@ func filter(in *gqlmodel.OperationFilter) (proj.Filter, error) {
 	for _, k := range in.Kinds.Value() {
 		f.Kinds = append(f.Kinds, operation.Kind(k))
 	}
-	f.Subject = idOf(0, in.SubjectID.Value(), "subjectId", &faults)
-	f.Owner = idOf(relay.User, in.OwnerID.Value(), "ownerId", &faults)
+	f.Subject = relay.Optional(0, in.SubjectID.Value(), &faults, "filter", "subjectId")
+	f.Owner = relay.Optional(relay.User, in.OwnerID.Value(), &faults, "filter", "ownerId")
 	f.Dismissed = in.Dismissed.Value() != nil && *in.Dismissed.Value()
 	return f, faults.Err()
-}
-
-// idOf reads an optional id of a filter; kind 0 stands for any.
-func idOf(k relay.Kind, text *string, field string, faults *fault.List) uuid.UUID {
-	if text == nil {
-		return uuid.Nil
-	}
-	id, ok := relay.Parse(*text)
-	if !ok || (k != 0 && id.Kind != k) {
-		faults.Add(access.Missing().At("filter", field))
-	}
-	return id.UUID
 }
 
 // Get is the query operation.

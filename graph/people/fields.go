@@ -40,7 +40,7 @@ func projectState(closed bool) gqlmodel.ProjectState {
 func ShowUser(u proj.User) *gqlmodel.User {
 	return &gqlmodel.User{
 		ID: relay.Of(relay.User, u.ID), LoginName: u.LoginName, DisplayName: u.DisplayName,
-		Email: maybe(u.Email), State: gqlmodel.UserState(u.State), UserID: u.ID,
+		Email: gqlmodel.NotEmpty(u.Email), State: gqlmodel.UserState(u.State), UserID: u.ID,
 	}
 }
 
@@ -164,11 +164,4 @@ func (a *API) MyProjects(ctx context.Context) ([]*gqlmodel.Project, error) {
 		}
 	}
 	return list, nil
-}
-
-func maybe(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

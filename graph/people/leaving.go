@@ -21,7 +21,7 @@ func (a *API) TransferOwnership(ctx context.Context, in gqlmodel.TransferOwnersh
 		return nil, err
 	}
 	var faults fault.List
-	from, to := idOf(relay.User, &in.FromUserID, &faults, "fromUserId"), idOf(relay.User, &in.ToUserID, &faults, "toUserId")
+	from, to := relay.Optional(relay.User, &in.FromUserID, &faults, "fromUserId"), relay.Optional(relay.User, &in.ToUserID, &faults, "toUserId")
 	out := &gqlmodel.TransferOwnershipPayload{}
 	r, err := command.Carry(ctx, a.Commands, a.Runtime, reasoned(in.IdempotencyKey, in.Reason), faults,
 		func(ctx context.Context, cmd es.Command) (es.Result[ownership.Refs], error) {
@@ -47,7 +47,7 @@ func (a *API) TransferOwnership(ctx context.Context, in gqlmodel.TransferOwnersh
 // RemoveUser is removeUser.
 func (a *API) RemoveUser(ctx context.Context, in gqlmodel.RemoveUserInput) (*gqlmodel.RemoveUserPayload, error) {
 	var faults fault.List
-	id := idOf(relay.User, &in.UserID, &faults, "userId")
+	id := relay.Optional(relay.User, &in.UserID, &faults, "userId")
 	r, err := a.onUser(ctx, reasoned(in.IdempotencyKey, in.Reason), faults, func(ctx context.Context, cmd es.Command) (es.Result[user.Refs], error) {
 		return a.Users.Remove(ctx, cmd, id)
 	})
@@ -60,7 +60,7 @@ func (a *API) RemoveUser(ctx context.Context, in gqlmodel.RemoveUserInput) (*gql
 // CloseProject is closeProject.
 func (a *API) CloseProject(ctx context.Context, in gqlmodel.CloseProjectInput) (*gqlmodel.CloseProjectPayload, error) {
 	var faults fault.List
-	id := idOf(relay.Project, &in.ID, &faults, "id")
+	id := relay.Optional(relay.Project, &in.ID, &faults, "id")
 	r, err := a.onProject(ctx, reasoned(in.IdempotencyKey, in.Reason), faults, func(ctx context.Context, cmd es.Command) (es.Result[project.Refs], error) {
 		return a.Projects.Close(ctx, cmd, id, version(in.ExpectedVersion))
 	})

@@ -36,8 +36,8 @@ func (a *API) onMember(ctx context.Context, m member) (out membership, err error
 		return out, err
 	}
 	var faults fault.List
-	project := idOf(relay.Project, &m.projectID, &faults, "projectId")
-	id := idOf(relay.User, &m.userID, &faults, "userId")
+	project := relay.Optional(relay.Project, &m.projectID, &faults, "projectId")
+	id := relay.Optional(relay.User, &m.userID, &faults, "userId")
 	out.Answered, err = command.Carry(ctx, a.Commands, a.Runtime, reasoned(m.key, m.reason), faults,
 		func(ctx context.Context, cmd es.Command) (es.Result[user.Refs], error) {
 			return m.do(ctx, cmd, id, project)

@@ -28,7 +28,7 @@ func reasoned(key graphql.Omittable[*string], reason string) command.Options {
 // CreateProject is createProject.
 func (a *API) CreateProject(ctx context.Context, in gqlmodel.CreateProjectInput) (*gqlmodel.CreateProjectPayload, error) {
 	r, err := a.onProject(ctx, options(in.IdempotencyKey, in.Reason), nil, func(ctx context.Context, cmd es.Command) (es.Result[project.Refs], error) {
-		return a.Projects.Create(ctx, cmd, project.Create{Name: in.Name, Description: text(in.Description)})
+		return a.Projects.Create(ctx, cmd, project.Create{Name: in.Name, Description: gqlmodel.Deref(in.Description.Value())})
 	})
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (a *API) onUser(ctx context.Context, o command.Options, faults fault.List, 
 // CreateUser is createUser.
 func (a *API) CreateUser(ctx context.Context, in gqlmodel.CreateUserInput) (*gqlmodel.CreateUserPayload, error) {
 	r, err := a.onUser(ctx, options(in.IdempotencyKey, in.Reason), nil, func(ctx context.Context, cmd es.Command) (es.Result[user.Refs], error) {
-		return a.Users.Create(ctx, cmd, user.Person{LoginName: in.LoginName, DisplayName: in.DisplayName, Email: text(in.Email)})
+		return a.Users.Create(ctx, cmd, user.Person{LoginName: in.LoginName, DisplayName: in.DisplayName, Email: gqlmodel.Deref(in.Email.Value())})
 	})
 	if err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ func (a *API) CreateUser(ctx context.Context, in gqlmodel.CreateUserInput) (*gql
 // GrantRole is grantRole.
 func (a *API) GrantRole(ctx context.Context, in gqlmodel.GrantRoleInput) (*gqlmodel.GrantRolePayload, error) {
 	var faults fault.List
-	id := idOf(relay.User, &in.UserID, &faults, "userId")
-	g := user.Grant{Role: access.Role(in.Role), Project: idOf(relay.Project, in.ProjectID.Value(), &faults, "projectId")}
+	id := relay.Optional(relay.User, &in.UserID, &faults, "userId")
+	g := user.Grant{Role: access.Role(in.Role), Project: relay.Optional(relay.Project, in.ProjectID.Value(), &faults, "projectId")}
 	r, err := a.onUser(ctx, reasoned(in.IdempotencyKey, in.Reason), faults, func(ctx context.Context, cmd es.Command) (es.Result[user.Refs], error) {
 		return a.Users.GrantRole(ctx, cmd, id, g)
 	})
@@ -76,8 +76,8 @@ func (a *API) GrantRole(ctx context.Context, in gqlmodel.GrantRoleInput) (*gqlmo
 // RevokeRole is revokeRole.
 func (a *API) RevokeRole(ctx context.Context, in gqlmodel.RevokeRoleInput) (*gqlmodel.RevokeRolePayload, error) {
 	var faults fault.List
-	id := idOf(relay.User, &in.UserID, &faults, "userId")
-	g := user.Grant{Role: access.Role(in.Role), Project: idOf(relay.Project, in.ProjectID.Value(), &faults, "projectId")}
+	id := relay.Optional(relay.User, &in.UserID, &faults, "userId")
+	g := user.Grant{Role: access.Role(in.Role), Project: relay.Optional(relay.Project, in.ProjectID.Value(), &faults, "projectId")}
 	r, err := a.onUser(ctx, reasoned(in.IdempotencyKey, in.Reason), faults, func(ctx context.Context, cmd es.Command) (es.Result[user.Refs], error) {
 		return a.Users.RevokeRole(ctx, cmd, id, g)
 	})
@@ -90,7 +90,7 @@ func (a *API) RevokeRole(ctx context.Context, in gqlmodel.RevokeRoleInput) (*gql
 // SuspendUser is suspendUser.
 func (a *API) SuspendUser(ctx context.Context, in gqlmodel.SuspendUserInput) (*gqlmodel.SuspendUserPayload, error) {
 	var faults fault.List
-	id := idOf(relay.User, &in.UserID, &faults, "userId")
+	id := relay.Optional(relay.User, &in.UserID, &faults, "userId")
 	r, err := a.onUser(ctx, reasoned(in.IdempotencyKey, in.Reason), faults, func(ctx context.Context, cmd es.Command) (es.Result[user.Refs], error) {
 		return a.Users.Suspend(ctx, cmd, id)
 	})
@@ -103,7 +103,7 @@ func (a *API) SuspendUser(ctx context.Context, in gqlmodel.SuspendUserInput) (*g
 // ReinstateUser is reinstateUser.
 func (a *API) ReinstateUser(ctx context.Context, in gqlmodel.ReinstateUserInput) (*gqlmodel.ReinstateUserPayload, error) {
 	var faults fault.List
-	id := idOf(relay.User, &in.UserID, &faults, "userId")
+	id := relay.Optional(relay.User, &in.UserID, &faults, "userId")
 	r, err := a.onUser(ctx, reasoned(in.IdempotencyKey, in.Reason), faults, func(ctx context.Context, cmd es.Command) (es.Result[user.Refs], error) {
 		return a.Users.Reinstate(ctx, cmd, id)
 	})
@@ -124,7 +124,7 @@ func (a *API) CreateToken(ctx context.Context, in gqlmodel.CreateAPITokenInput) 
 			return res, err
 		},
 		func(_ context.Context, res es.Result[user.Issued]) (*string, error) {
-			return maybe(res.Refs.Token), nil
+			return gqlmodel.NotEmpty(res.Refs.Token), nil
 		})
 	if err != nil {
 		return nil, err
@@ -139,9 +139,9 @@ func (a *API) RevokeToken(ctx context.Context, in gqlmodel.RevokeAPITokenInput) 
 		return nil, err
 	}
 	var faults fault.List
-	token, owner := idOf(relay.Token, &in.TokenID, &faults, "tokenId"), v.User()
+	token, owner := relay.Optional(relay.Token, &in.TokenID, &faults, "tokenId"), v.User()
 	if id := in.UserID.Value(); id != nil {
-		owner = idOf(relay.User, id, &faults, "userId")
+		owner = relay.Optional(relay.User, id, &faults, "userId")
 	}
 	r, err := a.onUser(ctx, options(in.IdempotencyKey, in.Reason), faults, func(ctx context.Context, cmd es.Command) (es.Result[user.Refs], error) {
 		return a.Users.RevokeToken(ctx, cmd, owner, token)
@@ -150,11 +150,4 @@ func (a *API) RevokeToken(ctx context.Context, in gqlmodel.RevokeAPITokenInput) 
 		return nil, err
 	}
 	return &gqlmodel.RevokeAPITokenPayload{User: r.Entity, UserErrors: r.UserErrors, Receipt: r.Receipt}, nil
-}
-
-func text(in graphql.Omittable[*string]) string {
-	if s := in.Value(); s != nil {
-		return *s
-	}
-	return ""
 }

@@ -80,7 +80,7 @@ func scopeOf(s access.BusinessScope) gqlmodel.BusinessScope {
 // GrantPermission is grantPermission.
 func (a *API) GrantPermission(ctx context.Context, in gqlmodel.GrantPermissionInput) (*gqlmodel.GrantPermissionPayload, error) {
 	var faults fault.List
-	id := idOf(relay.User, &in.UserID, &faults, "userId")
+	id := relay.Optional(relay.User, &in.UserID, &faults, "userId")
 	r, err := a.onUser(ctx, reasoned(in.IdempotencyKey, in.Reason), faults, func(ctx context.Context, cmd es.Command) (es.Result[user.Refs], error) {
 		return a.Users.GrantPermission(ctx, cmd, id, access.Permission(in.Permission))
 	})
@@ -93,7 +93,7 @@ func (a *API) GrantPermission(ctx context.Context, in gqlmodel.GrantPermissionIn
 // RevokePermission is revokePermission.
 func (a *API) RevokePermission(ctx context.Context, in gqlmodel.RevokePermissionInput) (*gqlmodel.RevokePermissionPayload, error) {
 	var faults fault.List
-	id := idOf(relay.User, &in.UserID, &faults, "userId")
+	id := relay.Optional(relay.User, &in.UserID, &faults, "userId")
 	r, err := a.onUser(ctx, reasoned(in.IdempotencyKey, in.Reason), faults, func(ctx context.Context, cmd es.Command) (es.Result[user.Refs], error) {
 		return a.Users.RevokePermission(ctx, cmd, id, access.Permission(in.Permission))
 	})
@@ -106,7 +106,7 @@ func (a *API) RevokePermission(ctx context.Context, in gqlmodel.RevokePermission
 // SetBusinessScope is setBusinessScope.
 func (a *API) SetBusinessScope(ctx context.Context, in gqlmodel.SetBusinessScopeInput) (*gqlmodel.SetBusinessScopePayload, error) {
 	var faults fault.List
-	id := idOf(relay.User, &in.UserID, &faults, "userId")
+	id := relay.Optional(relay.User, &in.UserID, &faults, "userId")
 	r, err := a.onUser(ctx, reasoned(in.IdempotencyKey, in.Reason), faults, func(ctx context.Context, cmd es.Command) (es.Result[user.Refs], error) {
 		return a.Users.SetBusinessScope(ctx, cmd, id, access.BusinessScope(in.BusinessScope))
 	})
@@ -119,7 +119,7 @@ func (a *API) SetBusinessScope(ctx context.Context, in gqlmodel.SetBusinessScope
 // ErasePersonalData is erasePersonalData.
 func (a *API) ErasePersonalData(ctx context.Context, in gqlmodel.ErasePersonalDataInput) (*gqlmodel.ErasePersonalDataPayload, error) {
 	var faults fault.List
-	id := idOf(relay.User, &in.UserID, &faults, "userId")
+	id := relay.Optional(relay.User, &in.UserID, &faults, "userId")
 	if !in.Confirm {
 		faults.Add(fault.New(fault.Invalid, fault.CodeRequired, "Nobody can bring the data back; say so with confirm: true.").At("confirm"))
 	}

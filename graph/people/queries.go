@@ -3,8 +3,6 @@ package people
 import (
 	"context"
 
-	"github.com/google/uuid"
-
 	"tallyard/domain/access"
 	"tallyard/domain/fault"
 	"tallyard/domain/user"
@@ -111,19 +109,9 @@ func userFilter(in *gqlmodel.UserFilter) (proj.UserFilter, error) {
 		return f, nil
 	}
 	var faults fault.List
-	f.Project = idOf(relay.Project, in.ProjectID.Value(), &faults, "filter", "projectId")
+	f.Project = relay.Optional(relay.Project, in.ProjectID.Value(), &faults, "filter", "projectId")
 	if s := in.State.Value(); s != nil {
 		f.State = user.Status(*s)
 	}
 	return f, faults.Err()
-}
-
-// idOf reads an optional id of one kind.
-func idOf(k relay.Kind, text *string, faults *fault.List, field ...string) uuid.UUID {
-	if text == nil {
-		return uuid.Nil
-	}
-	id, bad := relay.Expect(k, *text, field...)
-	faults.Add(bad)
-	return id.UUID
 }

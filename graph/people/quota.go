@@ -43,7 +43,7 @@ func showQuota(q user.Quota) *gqlmodel.UserQuota {
 // SetUserQuota is setUserQuota.
 func (a *API) SetUserQuota(ctx context.Context, in gqlmodel.SetUserQuotaInput) (*gqlmodel.SetUserQuotaPayload, error) {
 	var faults fault.List
-	id := idOf(relay.User, &in.UserID, &faults, "userId")
+	id := relay.Optional(relay.User, &in.UserID, &faults, "userId")
 	quota := user.NewQuota{CPUMillis: field(in.CPUMillis), MemoryBytes: field(in.MemoryBytes), Accelerators: cards(in.Accelerators)}
 	r, err := a.onUser(ctx, reasoned(in.IdempotencyKey, in.Reason), faults, func(ctx context.Context, cmd es.Command) (es.Result[user.Refs], error) {
 		return a.Users.SetQuota(ctx, cmd, id, quota)

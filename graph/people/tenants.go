@@ -39,7 +39,7 @@ func (a *API) onProject(ctx context.Context, o command.Options, faults fault.Lis
 
 // CreateTenant is createTenant.
 func (a *API) CreateTenant(ctx context.Context, in gqlmodel.CreateTenantInput) (*gqlmodel.CreateTenantPayload, error) {
-	admin := user.Person{LoginName: in.Admin.LoginName, DisplayName: in.Admin.DisplayName, Email: text(in.Admin.Email)}
+	admin := user.Person{LoginName: in.Admin.LoginName, DisplayName: in.Admin.DisplayName, Email: gqlmodel.Deref(in.Admin.Email.Value())}
 	r, err := a.onTenant(ctx, options(in.IdempotencyKey, in.Reason), nil, func(ctx context.Context, cmd es.Command) (es.Result[tenant.Refs], error) {
 		return a.Onboarding.CreateTenant(ctx, cmd, in.Name, admin)
 	})
@@ -52,7 +52,7 @@ func (a *API) CreateTenant(ctx context.Context, in gqlmodel.CreateTenantInput) (
 // UpdateTenant is updateTenant.
 func (a *API) UpdateTenant(ctx context.Context, in gqlmodel.UpdateTenantInput) (*gqlmodel.UpdateTenantPayload, error) {
 	var faults fault.List
-	id := idOf(relay.Tenant, &in.ID, &faults, "id")
+	id := relay.Optional(relay.Tenant, &in.ID, &faults, "id")
 	name, given := in.Name.ValueOK()
 	if given && name == nil {
 		faults.Add(fault.New(fault.Invalid, fault.CodeNotClearable, "A tenant keeps a name; leave it out or give another one.").At("name"))
@@ -69,7 +69,7 @@ func (a *API) UpdateTenant(ctx context.Context, in gqlmodel.UpdateTenantInput) (
 // UpdateProject is updateProject.
 func (a *API) UpdateProject(ctx context.Context, in gqlmodel.UpdateProjectInput) (*gqlmodel.UpdateProjectPayload, error) {
 	var faults fault.List
-	id := idOf(relay.Project, &in.ID, &faults, "id")
+	id := relay.Optional(relay.Project, &in.ID, &faults, "id")
 	change := project.Update{Name: field(in.Name), Description: field(in.Description), ExpectedVersion: version(in.ExpectedVersion)}
 	r, err := a.onProject(ctx, options(in.IdempotencyKey, in.Reason), faults, func(ctx context.Context, cmd es.Command) (es.Result[project.Refs], error) {
 		return a.Projects.Update(ctx, cmd, id, change)

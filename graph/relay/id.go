@@ -108,6 +108,26 @@ func Parse(text string) (ID, bool) {
 	}
 }
 
+// Optional reads an id that may be absent, uuid.Nil then; kind 0 stands for any.
+// One that can't be read is added to the faults as missing: to whoever asks it
+// is like one that nothing has.
+func Optional(kind Kind, text *string, faults *fault.List, field ...string) uuid.UUID {
+	return OptionalID(kind, text, faults, field...).UUID
+}
+
+// OptionalID is [Optional] with the kind that was found.
+func OptionalID(kind Kind, text *string, faults *fault.List, field ...string) ID {
+	if text == nil {
+		return ID{}
+	}
+	id, ok := Parse(*text)
+	if !ok || kind != 0 && id.Kind != kind {
+		faults.Add(access.Missing().At(field...))
+		return ID{}
+	}
+	return id
+}
+
 // Expect reads an id of one kind. An id of another kind is answered like one
 // that does not exist.
 func Expect(k Kind, text string, field ...string) (ID, *fault.Fault) {

@@ -30,7 +30,7 @@ func (a *API) Files(ctx context.Context, spaceID, path *string, args relay.Args)
 	if err != nil {
 		return nil, err
 	}
-	folder, bad := storage.ParseFolder(value(path))
+	folder, bad := storage.ParseFolder(gqlmodel.Deref(path))
 	if bad != nil {
 		return nil, bad.At("path")
 	}
@@ -150,11 +150,4 @@ func atField(err error, field ...string) error {
 		}
 	}
 	return list
-}
-
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
