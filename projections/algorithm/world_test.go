@@ -2,7 +2,6 @@ package algorithm_test
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -14,11 +13,10 @@ import (
 	"tallyard/domain/es"
 	"tallyard/domain/patch"
 	"tallyard/domain/workload"
-	"tallyard/infra/eventstore/storetest"
 	"tallyard/infra/postgres/pgtest"
 	"tallyard/projections/access"
 	"tallyard/projections/algorithm"
-	"tallyard/projections/runner"
+	"tallyard/projections/internal/projtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -85,45 +83,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	ctx := t.Context()
-	registry, err := es.NewRegistry(es.Types, domain.Types)
-	if err != nil {
-		t.Fatal(err)
-	}
-	quiet := slog.New(slog.DiscardHandler)
-	rt := &es.Runtime{Log: storetest.Open(t), Registry: registry, Clock: es.SystemClock{}, IDs: es.RandomIDs{}, Logger: quiet, NameKey: []byte("k")}
-	set, err := runner.NewSet(algorithm.Projection)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := es.Identity(ctx, rt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := pgtest.New(t)
-	reader := runner.NewReader(db, rt.Log, set)
-	run, err := runner.New(runner.Config{
-		DB: db, Log: rt.Log, Registry: registry, Set: set, Store: store, Reader: reader, Logger: quiet,
-		Lead: func(ctx context.Context, work func(context.Context) error) error { return work(ctx) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := run.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	select {
-	case <-run.Ready():
-	case <-time.After(30 * time.Second):
-		t.Fatal("the read model did not become ready")
-	}
+	rt, reader := projtest.Open(t, algorithm.Projection, domain.Types)
 	return &world{
 		Handler: &domain.Handler{Runtime: rt, Access: grants{}, Projects: openProjects{}, Directories: homes{}, Models: noModels{}, Settings: noApprovals{}}, t: t,
 		queries: algorithm.Queries{Reader: reader},

@@ -2,7 +2,6 @@ package audit_test
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -13,11 +12,10 @@ import (
 	"tallyard/domain/algorithm"
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
-	"tallyard/infra/eventstore/storetest"
 	"tallyard/infra/postgres/pgtest"
 	"tallyard/projections/audit"
+	"tallyard/projections/internal/projtest"
 	"tallyard/projections/page"
-	"tallyard/projections/runner"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -35,42 +33,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	registry, err := es.NewRegistry(es.Types, algorithm.Types)
-	if err != nil {
-		t.Fatal(err)
-	}
-	quiet := slog.New(slog.DiscardHandler)
-	rt := &es.Runtime{
-		Log: storetest.Open(t), Registry: registry, Clock: es.SystemClock{}, IDs: es.RandomIDs{}, Logger: quiet,
-		NameKey: []byte("k"), Refusals: es.NewRefusals(),
-	}
-	set, err := runner.NewSet(audit.Projection)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := es.Identity(t.Context(), rt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := pgtest.New(t)
-	reader := runner.NewReader(db, rt.Log, set)
-	run, err := runner.New(runner.Config{
-		DB: db, Log: rt.Log, Registry: registry, Set: set, Store: store, Reader: reader, Logger: quiet,
-		Lead: func(ctx context.Context, work func(context.Context) error) error { return work(ctx) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := run.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	rt, reader := projtest.Open(t, audit.Projection, algorithm.Types)
 	return &world{t: t, runtime: rt, queries: audit.Queries{Reader: reader}}
 }
 

@@ -3,7 +3,6 @@ package operation_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -15,12 +14,11 @@ import (
 	"tallyard/domain/es"
 	"tallyard/domain/fault"
 	domain "tallyard/domain/operation"
-	"tallyard/infra/eventstore/storetest"
 	"tallyard/infra/postgres/pgtest"
 	"tallyard/projections/access"
+	"tallyard/projections/internal/projtest"
 	"tallyard/projections/operation"
 	"tallyard/projections/page"
-	"tallyard/projections/runner"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -52,47 +50,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	ctx := t.Context()
-	registry, err := es.NewRegistry(es.Types, domain.Types)
-	if err != nil {
-		t.Fatal(err)
-	}
-	quiet := slog.New(slog.DiscardHandler)
-	rt := &es.Runtime{
-		Log: storetest.Open(t), Registry: registry, Clock: es.SystemClock{}, IDs: es.RandomIDs{}, Logger: quiet, NameKey: []byte("k"),
-	}
-	set, err := runner.NewSet(operation.Projection)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := es.Identity(ctx, rt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := pgtest.New(t)
-	reader := runner.NewReader(db, rt.Log, set)
-	run, err := runner.New(runner.Config{
-		DB: db, Log: rt.Log, Registry: registry, Set: set, Store: store, Reader: reader, Logger: quiet,
-		Lead: func(ctx context.Context, work func(context.Context) error) error { return work(ctx) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := run.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	select {
-	case <-run.Ready():
-	case <-time.After(30 * time.Second):
-		t.Fatal("the read model did not become ready")
-	}
+	rt, reader := projtest.Open(t, operation.Projection, domain.Types)
 	return &world{
 		Handler: &domain.Handler{Runtime: rt, Access: everybody{}, Subjects: agreeing{}}, t: t,
 		queries: operation.Queries{Reader: reader},

@@ -2,7 +2,6 @@ package setting_test
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"testing"
 	"time"
@@ -11,48 +10,16 @@ import (
 
 	"tallyard/domain/es"
 	domain "tallyard/domain/setting"
-	"tallyard/infra/eventstore/storetest"
 	"tallyard/infra/postgres/pgtest"
-	"tallyard/projections/runner"
+	"tallyard/projections/internal/projtest"
 	"tallyard/projections/setting"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func TestByTenant(t *testing.T) {
-	ctx, quiet := t.Context(), slog.New(slog.DiscardHandler)
-	registry, err := es.NewRegistry(es.Types, domain.Types)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rt := &es.Runtime{Log: storetest.Open(t), Registry: registry, Clock: es.SystemClock{}, IDs: es.RandomIDs{}, Logger: quiet, NameKey: []byte("k")}
-	set, err := runner.NewSet(setting.Projection)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := es.Identity(ctx, rt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := pgtest.New(t)
-	reader := runner.NewReader(db, rt.Log, set)
-	run, err := runner.New(runner.Config{
-		DB: db, Log: rt.Log, Registry: registry, Set: set, Store: store, Reader: reader, Logger: quiet,
-		Lead: func(ctx context.Context, work func(context.Context) error) error { return work(ctx) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := run.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	}()
+	ctx := t.Context()
+	rt, reader := projtest.Open(t, setting.Projection, domain.Types)
 
 	acme, globex, initech, vision := uuid.New(), uuid.New(), uuid.New(), uuid.New()
 	var last es.Position

@@ -2,7 +2,6 @@ package storage_test
 
 import (
 	"context"
-	"log/slog"
 	"reflect"
 	"testing"
 	"time"
@@ -12,11 +11,10 @@ import (
 	domainaccess "tallyard/domain/access"
 	"tallyard/domain/es"
 	domain "tallyard/domain/storage"
-	"tallyard/infra/eventstore/storetest"
 	"tallyard/infra/postgres/pgtest"
 	"tallyard/projections/access"
+	"tallyard/projections/internal/projtest"
 	"tallyard/projections/page"
-	"tallyard/projections/runner"
 	"tallyard/projections/storage"
 )
 
@@ -33,41 +31,7 @@ var (
 // person read in.
 func TestSpaces(t *testing.T) {
 	ctx := t.Context()
-	registry, err := es.NewRegistry(es.Types, domain.Types)
-	if err != nil {
-		t.Fatal(err)
-	}
-	quiet := slog.New(slog.DiscardHandler)
-	rt := &es.Runtime{
-		Log: storetest.Open(t), Registry: registry, Clock: es.SystemClock{}, IDs: es.RandomIDs{}, Logger: quiet, NameKey: []byte("k"),
-	}
-	set, err := runner.NewSet(storage.Projection)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := es.Identity(ctx, rt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := pgtest.New(t)
-	reader := runner.NewReader(db, rt.Log, set)
-	run, err := runner.New(runner.Config{
-		DB: db, Log: rt.Log, Registry: registry, Set: set, Store: store, Reader: reader, Logger: quiet,
-		Lead: func(ctx context.Context, work func(context.Context) error) error { return work(ctx) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := run.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	}()
+	rt, reader := projtest.Open(t, storage.Projection, domain.Types)
 
 	quota := int64(1 << 40)
 	var last es.Position
